@@ -125,7 +125,7 @@ def _started(case: Any, setting: Any, device: Any) -> Callable[[], tuple[Array, 
 
     source = rs.from_buffer(setting.source, setting.src, device=device)
     out = destination_tensor(case, setting, source)
-    result = case.operation.call(case, case.viewed_tensor(source), out)
+    result = case.operation.call(case)(case.viewed_tensor(source), out)
 
     def read() -> tuple[Array, Array]:
         after = result.buffer()

@@ -29,10 +29,11 @@ Every operation also takes three parameters:
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -157,6 +158,22 @@ class Case:
         return {name: truths.get(value, value) if isinstance(value, str) else value for name, value in chosen}
 
     @property
+    def useful_bytes(self) -> int:
+        """Bytes of the elements that must be read and written, each counted once, whatever their layout.
+
+        slice, reorder: one source element per element written, even where zero strides repeat it; with ``sum_scale``
+        also one old element of the destination.
+        resample: along each axis the elements that the result or its window spans, but at most one per element written
+        (nearest), two (linear) or four (cubic): ``u8[100] -> u8[20]`` linear reads 40 and writes 20 bytes,
+        ``u8[100] -> u8[400]`` reads 100 and writes 400. Mode area, ``antialias`` and what a library weighs more of need
+        the whole span. crop_resize: the same of each box.
+        resample_backward: the whole gradient; yuv_to_rgb: whole frames.
+        """
+        passes = 2 if self.get("sum_scale") is not None else 1
+        read = self.operation.elements_read(self)
+        return read * self.src.dtype.itemsize + passes * self.dst.numel * self.dst.dtype.itemsize
+
+    @property
     def view(self) -> View | None:
         """The view of the source that the operation reads; None for the source itself."""
         return cast("View | None", self["view"])
@@ -238,6 +255,10 @@ class Answer:
     flushed: Array | None = None
 
 
+Operation: TypeAlias = Callable[[Tensor, Tensor | None], Tensor]
+"""A function of a source and a destination (None: a new one) that returns the destination."""
+
+
 class CheckedOperation:
     """An operation that cases can name: its parameters, sizes, numpy answer, tolerance and call on a device.
 
@@ -284,21 +305,26 @@ class CheckedOperation:
         right = getattr(reference, self.function)(source, **self.arguments(case))
         return Answer(right, right)
 
-    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
-        """Run the operation on the device; the result is ``out``, or a new tensor where ``out`` is None."""
-        function = getattr(rs, self.function)
-        result: Tensor = function(source, **self.destination(case, out) | self.arguments(case))
-        if out is None and "layout" not in signature(function).parameters:
-            return copied_to_destination(case, result, None)
-        return result
+    def keywords(self, case: Case) -> dict[str, Any]:
+        """The arguments of a call on the device after the source, but for those of its destination."""
+        return self.arguments(case)
 
-    def destination(self, case: Case, out: Tensor | None) -> dict[str, Any]:
-        """The arguments for the destination: ``out``, or layout and type of a new tensor if the function takes them."""
-        if out is not None:
-            return {"out": out}
+    def call(self, case: Case) -> Operation:
+        """A function of the viewed source that runs the operation on the device; its arguments are computed once."""
+        function, named = getattr(rs, self.function), self.keywords(case)
+        new = self.new(case) | named
+        is_copied = "layout" not in signature(function).parameters
+
+        def call(source: Tensor, out: Tensor | None) -> Tensor:
+            result: Tensor = function(source, **new) if out is None else function(source, out=out, **named)
+            return copied_to_destination(case, result, None) if out is None and is_copied else result
+
+        return call
+
+    def new(self, case: Case) -> dict[str, Any]:
+        """The arguments for a new destination: its layout and type, if the function takes them."""
         known = signature(getattr(rs, self.function)).parameters
-        new = {"layout": case.layout, "dtype": case.dst.dtype}
-        return {name: value for name, value in new.items() if name in known}
+        return {name: value for name, value in (("layout", case.layout), ("dtype", case.dst.dtype)) if name in known}
 
     def moves(self, _case: Case) -> bool:
         """True if each element of the result comes from one element of the source, converted or not; False for sums."""

@@ -89,7 +89,7 @@ def _run(
         before = device.counters().dispatches
         viewed = case.viewed_tensor(source)
         dispatched = device.counters().dispatches - before
-        result = case.operation.call(case, viewed, out)
+        result = case.operation.call(case)(viewed, out)
         source_after, after = source.buffer(), (result if out is None else out).buffer()
     except (DeviceLost, DeviceTimeout):
         raise

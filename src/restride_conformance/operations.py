@@ -31,12 +31,22 @@ from restride.plan.lookup import ENTRIES, INDEXED
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.reference.comparison import flush_limits
 from restride.tensor.tensor import Tensor
-from restride.weights import AREA_MODES, COORDINATES, NEAREST_RULES, POLICIES, Request, Resizing, resizing
+from restride.weights import COORDINATES, NEAREST_RULES, POLICIES, Request, Resizing, resizing
 from restride.weights.like import LIBRARIES
 from restride_conformance import fill
-from restride_conformance.case import OPERATIONS, Answer, Array, Case, CheckedOperation, copied_to_destination, unplaced
+from restride_conformance.case import (
+    OPERATIONS,
+    Answer,
+    Array,
+    Case,
+    CheckedOperation,
+    Operation,
+    copied_to_destination,
+    unplaced,
+)
 from restride_conformance.fill import hashed_words
 from restride_conformance.spelling import (
+    Entries,
     OneOf,
     Parameter,
     Sizes,
@@ -158,7 +168,7 @@ def _require_sizes(case: Case, sizes: Sizes) -> None:
 # Arithmetic: a case's line has single numbers; the entries of arrays follow from its seed.
 
 SCALES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
-"""Parameters whose value is a number, or the axes along which an array of numbers varies."""
+"""Parameters whose value is a number, the axes along which an array varies, or the numbers along one axis."""
 
 _SCALES = tuple(Parameter(name, read_scale, canonical=in_order, moves=False) for name in SCALES)
 _SUM = Parameter("sum_scale", read_number, moves=False)
@@ -224,6 +234,14 @@ def arguments(case: Case) -> dict[str, Any]:
             words = _words(case, name, sizes, groups if is_source else [groups[axis] for axis in _order(case)], number)
             dtype = _computed_type(case) if is_source else case.dst.dtype
             called[name] = _scales(words) if name.endswith("scale") else _zero_points(dtype, words)
+        elif isinstance(value, Entries):
+            sizes = _scaled_sizes(case) if name.startswith("src") else case.dst.sizes
+            if value.axis >= len(sizes) or len(value.numbers) != sizes[value.axis]:
+                raise DescriptorError(
+                    f"{name}={value} must be an axis of {list(sizes)} with a number for each of its indices: {case}"
+                )
+            shape = [-1 if axis == value.axis else 1 for axis in range(len(sizes))]
+            called[name] = np.array(value.numbers, np.float32).reshape(shape)
         elif value is not None:
             called[name] = value
     if case.get("post_ops") is not None:
@@ -269,8 +287,8 @@ class _Converting(CheckedOperation):
         computing = {parameter.name for parameter in _ARITHMETIC}
         return {name: value for name, value in super().arguments(case).items() if name not in computing}
 
-    def destination(self, case: Case, out: Tensor | None) -> dict[str, Any]:
-        return super().destination(case, out) | arguments(case)
+    def keywords(self, case: Case) -> dict[str, Any]:
+        return self.arguments(case) | arguments(case)
 
     def is_exact(self, case: Case) -> bool:
         return self.moves(case) and not is_arithmetic(case)
@@ -302,9 +320,14 @@ class Slice(CheckedOperation):
     def arguments(self, case: Case) -> dict[str, Any]:
         return {**super().arguments(case), "output_sizes": case.dst.sizes}
 
-    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
-        window = rs.strided_slice(source, **self.arguments(case), out=out)
-        return rs.reorder(window, case.layout) if out is None else window  # without out, a slice is a view
+    def call(self, case: Case) -> Operation:
+        named = self.arguments(case)
+
+        def call(source: Tensor, out: Tensor | None) -> Tensor:
+            window = rs.strided_slice(source, **named, out=out)
+            return rs.reorder(window, case.layout) if out is None else window  # without out, a slice is a view
+
+        return call
 
 
 class Reorder(_Converting):
@@ -322,12 +345,18 @@ class Reorder(_Converting):
     def answer(self, case: Case, source: Array, old: Array | None) -> Answer:
         return _converted(case, source, old, **self.arguments(case))
 
-    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
+    def call(self, case: Case) -> Operation:
         if case["rounds_first"] == "no":
-            return super().call(case, source, out)
-        named = {**self.destination(case, out), **self.arguments(case)}
-        out, layout, dtype = (named.pop(name, None) for name in ("out", "layout", "dtype"))
-        return perform(reorder_plan, source, out, layout, dtype, Numbers(**named, rounds_first=True))
+            return super().call(case)
+        numbers = Numbers(**arguments(case), rounds_first=True)
+        given = self.arguments(case)
+        new = self.new(case) | given
+
+        def call(source: Tensor, out: Tensor | None) -> Tensor:
+            chosen = new if out is None else given
+            return perform(reorder_plan, source, out, chosen.get("layout"), chosen.get("dtype"), numbers)
+
+        return call
 
 
 # Operations that resample.
@@ -442,17 +471,12 @@ class Resample(_Sampling):
         """How many source elements it must read.
 
         Along each axis, this is the span that the result or its window covers, or if that is fewer, the number of
-        neighbours times the destination's size (see ``run.measure.useful_bytes``).
+        neighbours times the destination's size (see ``Case.useful_bytes``).
         """
         resampling, sizes = self.resized(case), list(case.viewed)
-        skips = case["antialias"] == "no" and case["mode"] not in AREA_MODES and case["like"] is None
-        for axis, part in zip(resampling.axes, resampling.read, strict=True):
-            neighbours = _NEIGHBOURS[case.word("mode")] if skips else sizes[axis]
-            sizes[axis] = min(len(part), neighbours * case.dst.sizes[axis])
+        for axis, part, rows in zip(resampling.axes, resampling.read, resampling.rows, strict=True):
+            sizes[axis] = min(len(part), rows.taps * case.dst.sizes[axis])
         return prod(sizes)
-
-
-_NEIGHBOURS = {"nearest": 1, "linear": 2, "cubic": 4}
 
 
 def _resizing(case: Case, sizes: Sizes, named: dict[str, Any]) -> Resizing:
@@ -530,6 +554,9 @@ class YuvToRgb(CheckedOperation):
         return prod(case.viewed)
 
 
+_TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
+
+
 class CropResize(_Sampling):
     """``rs.crop_resize``."""
 
@@ -581,6 +608,19 @@ class CropResize(_Sampling):
             "fill": fill[0] if len(fill) == 1 else list(fill),
         }
 
+    def elements_read(self, case: Case) -> int:
+        """The elements of each box that lie in the image, but no more than its results read along an axis."""
+        named, axes = self.arguments(case), case.integers("axes")
+        sizes = np.array([case.viewed[axis] for axis in axes])
+        is_counted = case["antialias"] == "no" and case["like"] is None
+        taps = _TAPS.get(case.word("mode"), np.inf) if is_counted else np.inf
+        edges = named["boxes"].reshape(-1, 2, 2) * (sizes if case["units"] == "normalized" else 1)
+        spans = np.ceil(np.diff(np.clip(edges, 0, sizes), axis=1)[:, 0])
+        read = np.minimum(spans, taps * np.array(named["sizes"])).prod(axis=1).sum()
+        behind = 0 if case["images"] is None else 1
+        others = (size for axis, size in enumerate(case.viewed) if axis >= behind and axis not in axes)
+        return int(read) * prod(others)
+
     def limits(self, case: Case, steps: str) -> str:
         if case["like"] is not None:
             return f"those of a resample of each box like {case['like']} (restride.reference.like){steps}"
@@ -599,8 +639,8 @@ class _ArrayFunction(CheckedOperation):
         right = self.applied(case, np, source)
         return Answer(right, right)
 
-    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
-        return copied_to_destination(case, self.applied(case, xp, source), out)
+    def call(self, case: Case) -> Operation:
+        return lambda source, out: copied_to_destination(case, self.applied(case, xp, source), out)
 
     def applied(self, case: Case, module: Any, x: Any) -> Any:
         """The function of ``module``, numpy or ``restride.xp``, applied to ``x``."""
@@ -730,19 +770,26 @@ class Rearrange(_Converting):
     def sizes(self, case: Case) -> Sizes:
         everywhere = np.lib.stride_tricks.as_strided(np.zeros((), np.int8), case.viewed, (0,) * len(case.viewed))
         try:
-            sizes: Sizes = _rearranged(everywhere, case.word("pattern"), self._lengths(case)).shape
+            sizes: Sizes = _rearranged(everywhere, case.word("pattern"), self.lengths(case)).shape
         except (ValueError, KeyError, IndexError, OverflowError, ZeroDivisionError) as error:
             raise DescriptorError(f"pattern {case['pattern']} does not fit {list(case.viewed)}: {case}") from error
         return sizes
 
     def answer(self, case: Case, source: Array, old: Array | None) -> Answer:
-        return _converted(case, _rearranged(source, case.word("pattern"), self._lengths(case)), old)
+        return _converted(case, _rearranged(source, case.word("pattern"), self.lengths(case)), old)
 
-    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
-        pattern = case.word("pattern").replace(",", " ")
-        return rs.rearrange(source, pattern, **self.destination(case, out), **self._lengths(case))
+    def call(self, case: Case) -> Operation:
+        pattern, named = case.word("pattern").replace(",", " "), arguments(case) | self.lengths(case)
+        new = self.new(case) | named
 
-    def _lengths(self, case: Case) -> dict[str, Any]:
+        def call(source: Tensor, out: Tensor | None) -> Tensor:
+            given = new if out is None else {"out": out, **named}
+            return rs.rearrange(source, pattern, **given)
+
+        return call
+
+    def lengths(self, case: Case) -> dict[str, Any]:
+        """The sizes of axes by name."""
         pairs = [] if case["lengths"] is None else case.word("lengths").split(",")
         return {name: int(length) for name, _, length in (pair.partition("=") for pair in pairs)}
 
@@ -797,9 +844,8 @@ class Lookup(CheckedOperation):
         right = super().answer(case, source, old).lowest.transpose(_order(case))
         return Answer(right, right)
 
-    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
-        layout = {} if case["permute"] is None else {"layout": case["permute"]}
-        return rs.lookup(source, **self.destination(case, out) | self.arguments(case) | layout)
+    def keywords(self, case: Case) -> dict[str, Any]:
+        return self.arguments(case) | ({} if case["permute"] is None else {"layout": case["permute"]})
 
     def origins(self, case: Case, places: Array) -> Array:
         return places.transpose(_order(case))
@@ -829,11 +875,15 @@ class Equal(CheckedOperation):
         right = ~is_equal if case["negated"] == "yes" else is_equal
         return Answer(right, right)
 
-    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
+    def call(self, case: Case) -> Operation:
         desc = _other(case)
         buffer = reference.to_buffer(_other_values(case), desc, fill.poison(desc.nbytes))
-        other = rs.from_buffer(buffer, desc, device=source.device)
-        return copied_to_destination(case, source != other if case["negated"] == "yes" else source == other, out)
+
+        def call(source: Tensor, out: Tensor | None) -> Tensor:
+            other = rs.from_buffer(buffer, desc, device=source.device)
+            return copied_to_destination(case, source != other if case["negated"] == "yes" else source == other, out)
+
+        return call
 
     def moves(self, _case: Case) -> bool:
         return False

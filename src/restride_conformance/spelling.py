@@ -5,7 +5,8 @@
     word          mode=linear
     number        sum_scale=-0.5
     numbers       scales=(2,1/3,0.6): integers, exact fractions and floats
-    scale         src_scale=0.5: one for all; src_scale=(1): one for each index along axis 1
+    scale         src_scale=0.5: one for all; src_scale=(1): one for each index along axis 1;
+                  src_scale=1:(0.5,-2): these for the indices along axis 1
     post-ops      post_ops=relu(0.1),clip(0,6),linear(2,-1): one to four, in this order
     window        window=(5:25,:): part of the result along each resampled axis
     boxes         boxes=(2,3,10,12,-5,0,9,9): y0, x0, y1, x1 of each
@@ -227,7 +228,30 @@ class Window:
 
 Number = int | float | Fraction
 
-Value = str | float | tuple[Number, ...] | View | Window | TensorDesc
+
+@dataclass(frozen=True)
+class Entries:
+    """An array of numbers that varies along one axis."""
+
+    axis: int
+    numbers: tuple[float, ...]
+
+    @classmethod
+    def read(cls, text: str) -> Entries:
+        """Read ``3:(0.5,-1e-05,2)``: an axis, and 1 to 256 numbers.
+
+        Raises:
+            DescriptorError: the text is not well formed.
+        """
+        if not re.fullmatch(rf"[0-7]:\({_FLOAT}(?:,{_FLOAT}){{0,255}}\)", text):
+            raise DescriptorError(f"{cut(text)} is no axis with a number for each of its indices, such as 3:(0.5,-2,1)")
+        return cls(int(text[0]), tuple(map(read_number, text[3:-1].split(","))))
+
+    def __str__(self) -> str:
+        return f"{self.axis}:{write(self.numbers)}"
+
+
+Value = str | float | tuple[Number, ...] | View | Window | Entries | TensorDesc
 """The types of parameter values."""
 
 Sizes = tuple[int, ...]
@@ -307,8 +331,8 @@ def _number(text: str) -> Number:
 
 
 def read_boxes(text: str) -> tuple[Number, ...]:
-    """Read ``(2,3,10,12,-5,0.5,9,9)``: four numbers for each of at most 8 boxes; their count is checked later."""
-    return read_numbers(text, 32)
+    """Read ``(2,3,10,12,-5,0.5,9,9)``: four numbers for each of at most 16 boxes; their count is checked later."""
+    return read_numbers(text, 64)
 
 
 def read_number(text: str) -> float:
@@ -319,7 +343,9 @@ def read_number(text: str) -> float:
 
 
 def read_scale(text: str) -> Value:
-    """Read one scale such as ``0.5``, or the axes along which the scale varies such as ``(0,2)``."""
+    """Read one scale such as ``0.5``, the axes along which it varies, ``(0,2)``, or ``Entries``."""
+    if ":" in text:
+        return Entries.read(text)
     return read_integers(text) if text.startswith("(") else read_number(text)
 
 

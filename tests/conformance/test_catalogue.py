@@ -38,7 +38,7 @@ from restride_conformance.case import OPERATIONS
 from restride_conformance.operations import SCALES, is_arithmetic, is_in_place
 from restride_conformance.report.page import FAMILIES, STRIDED, WHOLE, family
 from restride_conformance.setting import mistrusted, prepare
-from restride_conformance.spelling import Call, Index, Span
+from restride_conformance.spelling import Call, Entries, Index, Span
 from restride_conformance.sweep import NESTED
 
 pytestmark = pytest.mark.slow
@@ -462,7 +462,7 @@ class TestCoverage:
         """As a number, along the first axis, the last, several; in groups that divide and do not; under every step."""
         for name in SCALES:
             values = [(case[name], len(case.viewed)) for case in ARITHMETIC_CASES]
-            assert {type(value) for value, _ in values} == {float, tuple, type(None)}
+            assert {type(value) for value, _ in values} == {float, tuple, Entries, type(None)}
             axes = {value for value, rank in values if isinstance(value, tuple) and rank == 2}
             assert axes == {(0,), (1,), (0, 1)}, name
         grouped = [case for case in ARITHMETIC_CASES if case["group_sizes"] is not None]

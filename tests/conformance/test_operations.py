@@ -30,6 +30,17 @@ class TestScaleValues:
         assert not np.array_equal(given["dst_scale"], other["dst_scale"])
         assert not np.array_equal(given["dst_scale"].ravel()[:5], given["src_scale"].ravel())
 
+    def test_numbers_in_the_line_lie_along_their_axis(self) -> None:
+        line = "reorder f32[2,3] -> u8[3,2] permute=AB->BA src_scale=1:(1,2.5,-3) dst_zero_point=1:(4,5)"
+        given = arguments(Case.parse(line))
+        assert {name: (value.dtype, value.tolist()) for name, value in given.items()} == {
+            "src_scale": (np.float32, [[1, 2.5, -3]]),
+            "dst_zero_point": (np.float32, [[4, 5]]),
+        }
+        for wrong in (line.replace("1:(4,5)", "1:(4,5,6)"), line.replace("src_scale=1:", "src_scale=2:")):
+            with pytest.raises(DescriptorError, match=r"must be an axis of .* with a number for each of its"):
+                require_valid(Case.parse(wrong))
+
     def test_scales_are_sensible_numbers(self) -> None:
         scales = arguments(Case.parse("reorder f32[4000] -> f32[4000] src_scale=(0)"))["src_scale"]
         assert scales.dtype == np.float32
@@ -156,3 +167,41 @@ def test_every_case_of_the_catalogues_is_valid() -> None:
     smaller, full = catalogue("ci"), catalogue("full")
     for case in (*smaller, *full[len(smaller) :: 2]):  # every other one: a loop's lines are much alike
         require_valid(case)
+
+
+@pytest.mark.parametrize(
+    ("line", "nbytes"),
+    [
+        ("slice f32[100] -> f32[20] offsets=(0) sizes=(100) strides=(-5)", 4 * (20 + 20)),
+        ("reorder u8[6,4]{strides=(100,7),offset=3} -> u8[6,4]{strides=(16,4)}", 24 + 24),
+        ("reorder f64[2,3] -> f64[3,2] permute=AB->BA", 8 * (6 + 6)),
+        ("reorder s16[8,6] -> s16[2,6] view=[::-4]", 2 * (12 + 12)),
+        ("reorder s16[1,6] -> s16[4,6] view=.broadcast_to(4,6)", 2 * (24 + 24)),
+        ("resample u8[3,100] -> u8[3,20] mode=nearest", 60 + 60),
+        ("resample u8[3,100] -> u8[3,20] mode=linear", 3 * 40 + 60),
+        ("resample u8[3,30] -> u8[3,20] mode=linear", 90 + 60),
+        ("resample f16[100,10] -> f16[20,70] mode=nearest", 2 * (20 * 10 + 20 * 70)),
+        ("resample f16[100,10] -> f16[20,70] mode=linear view=[::-1]", 2 * (40 * 10 + 20 * 70)),
+        ("resample u8[3,100] -> u8[3,20] mode=cubic", 3 * 80 + 60),
+        ("resample u8[3,100] -> u8[3,20] mode=area", 300 + 60),
+        ("resample u8[100] -> u8[20] mode=linear antialias=yes", 100 + 20),
+        ("resample u8[100] -> f32[4] mode=nearest sizes=(200) window=(8:12)", 2 + 16),
+        ("resample u8[100] -> f32[9] mode=nearest sum_scale=2", 9 + 2 * 36),
+        ("resample_backward f32[3,20] -> f32[3,100] mode=linear", 4 * (60 + 300)),
+        ("resample u8[100,9] -> u8[20,4] mode=linear like=opencv", 40 * 8 + 80),
+        ("resample u8[100,9] -> u8[20,4] mode=bilinear like=pillow", 900 + 80),
+        (
+            "crop_resize u8[9,30,3] -> f32[2,4,5,3] boxes=(0,0,9,30,-4,2,3,6) axes=(0,1) mode=linear",
+            3 * (8 * 10 + 3 * 4) + 480,
+        ),
+        (
+            "crop_resize u8[2,9,30] -> u8[1,4,5] boxes=(0,0,0.5,1) axes=(1,2) images=(1) mode=nearest units=normalized",
+            20 + 20,
+        ),
+        ("crop_resize u8[9,30] -> u8[1,4,5] boxes=(0,0,9,30) axes=(0,1) mode=linear antialias=yes", 270 + 20),
+        ("reorder f32[0,3] -> f32[0,3]", 0),
+        ("reorder f32[] -> f32[]", 8),
+    ],
+)
+def test_useful_bytes_are_those_of_elements(line, nbytes):
+    assert Case.parse(line).useful_bytes == nbytes

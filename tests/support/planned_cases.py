@@ -70,7 +70,7 @@ def plan(case: Case, runtime: Runtime) -> None:
     source = rs.Tensor(runtime.allocate(max(src_bytes, dst_bytes)), src, device)
     memory = source.memory if case["out"] == "same" else runtime.allocate(dst_bytes)
     out = None if makes_destination(case) else rs.Tensor(memory, dst, device)
-    case.operation.call(case, case.viewed_tensor(source), out)
+    case.operation.call(case)(case.viewed_tensor(source), out)
 
 
 def kernels_of(case: Case, limits: Limits | None = None) -> Iterator[KernelSpec]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import restride as rs
@@ -37,27 +38,12 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     source = rs.from_buffer(setting.source, setting.src, device=device)
     viewed = case.viewed_tensor(source)
     out = rs.from_buffer(setting.destination, setting.dst, device=device)
-    moved = useful_bytes(case)
+    moved = case.useful_bytes
     copied = min(max(_MIN_COPIED, 1 << (moved - 1).bit_length()), _MAX_COPIED)
     timers = {
-        "case": Timer(lambda: case.operation.call(case, viewed, out), device.wait, before=started).batch(),
+        "case": Timer(partial(case.operation.call(case), viewed, out), device.wait, before=started).batch(),
         "copy": Timer(copying(2 * copied, device), device.wait, before=started).batch(),
     }
     seconds, copy_seconds = map(median, rounds(timers, BATCHES).values())
     rate = moved / seconds
     return Speed(seconds, rate / 1e9, rate / (2 * copied / copy_seconds))
-
-
-def useful_bytes(case: Case) -> int:
-    """Bytes of the elements that a case must read and write, each counted once, whatever their layout.
-
-    slice, reorder: one source element per element written, even where zero strides repeat it; with ``sum_scale`` also
-    one old element of the destination.
-    resample: along each axis the elements that the result or its window spans, but at most one per element written
-    (nearest), two (linear) or four (cubic): ``u8[100] -> u8[20]`` linear reads 40 and writes 20 bytes,
-    ``u8[100] -> u8[400]`` reads 100 and writes 400. Mode area, ``antialias`` and ``like`` need the whole span.
-    resample_backward: the whole gradient; yuv_to_rgb: whole frames.
-    """
-    passes = 2 if case.get("sum_scale") is not None else 1
-    read = case.operation.elements_read(case)
-    return read * case.src.dtype.itemsize + passes * case.dst.numel * case.dst.dtype.itemsize

@@ -112,5 +112,5 @@ def record_case(case: Case, limits: Limits = GPU) -> list[KernelSpec]:
     source = rs.Tensor(runtime.allocate(case.src.nbytes), case.src, device)
     memory = source.memory if case["out"] == "same" else runtime.allocate(case.dst.nbytes)
     out = None if makes_destination(case) else rs.Tensor(memory, case.dst, device)
-    case.operation.call(case, case.viewed_tensor(source), out)
+    case.operation.call(case)(case.viewed_tensor(source), out)
     return runtime.submitted
