@@ -1,16 +1,20 @@
-"""Offers, the functions by which a library does one workload for each measure; and peers, the libraries."""
+"""Offers, the functions by which a library does one workload for each measure; peers, the libraries that make them."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 
 from restride.errors import RestrideError
-from restride_measure.workloads import Array, Workload
+from restride.weights.like import LIBRARIES
+from restride_conformance.case import Case
+from restride_conformance.operations import arguments
+from restride_conformance.spelling import Call, Index, Span
+from restride_measure.workloads import Array, Sizes, Workload
 
 Measure: TypeAlias = Literal["resident", "kernel", "numpy", "processor"]
 MEASURES: tuple[Measure, ...] = ("resident", "kernel", "numpy", "processor")
@@ -92,3 +96,72 @@ def installed(name: str, distribution: str) -> Any:
         raise Absent(f"not installed: pip install {distribution}") from error
     except (OSError, RuntimeError) as error:
         raise Absent(f"{name} cannot be loaded: {error}") from error
+
+
+# What other libraries need to know of a case.
+
+
+class Move(NamedTuple):
+    """``x[steps].permute(axes)`` of a row-major array, copied to another one: copies, slices, flips and permutations.
+
+    axes: for each axis of the result, the axis of the source. steps: the step along each axis of the source; a negative
+        one begins at the end of the axis.
+    """
+
+    axes: Sizes
+    steps: Sizes
+
+    @classmethod
+    def of(cls, workload: Workload) -> Self | None:
+        """The move that a workload is; None if it is none."""
+        case = workload.case
+        if case is None or case.op != "reorder" or not workload.is_row_major or arguments(case):
+            return None
+        if case.src.dtype != case.dst.dtype:
+            return None
+        axes, steps = tuple(range(case.src.rank)), (1,) * case.src.rank
+        for step in () if case.view is None else case.view.steps:
+            match step:
+                case Index(items) if axes == tuple(range(case.src.rank)):
+                    place = items.index(...) if ... in items else len(items)
+                    whole = (Span(None, None, None),) * (case.src.rank - len(items) + (... in items))
+                    spans = (*items[:place], *whole, *items[place + 1 :])
+                    if not all(isinstance(span, Span) and span[:2] == (None, None) for span in spans):
+                        return None
+                    steps = tuple(span.step or 1 for span in spans if isinstance(span, Span))
+                case Call("permute", numbers):
+                    axes = numbers
+                case _:
+                    return None
+        return cls(axes, steps)
+
+    @property
+    def is_permutation(self) -> bool:
+        """True if it steps over no element, and changes the order of the axes."""
+        return not self.is_copy and all(step == 1 for step in self.steps)
+
+    @property
+    def is_copy(self) -> bool:
+        """True if the elements stay in their order."""
+        return self.axes == tuple(range(len(self.axes))) and all(step == 1 for step in self.steps)
+
+
+def sampling(case: Case) -> tuple[str, bool]:
+    """The mode of a resample in restride's words, and whether it antialiases; with ``like``, as its library does."""
+    like, mode = case["like"], case.word("mode")
+    if like is None:
+        return mode, case["antialias"] == "yes"
+    choice = LIBRARIES[case.word("like")].modes[mode].choice
+    return choice["mode"], choice.get("antialias", False)
+
+
+def is_of_pixels(case: Case) -> bool:
+    """True if a resample keeps the last axis, the channels of packed pixels."""
+    return case.src.rank - 1 not in case.integers("axes")
+
+
+def factor_and_addend(case: Case) -> tuple[Array, Array | None]:
+    """The numbers by which elements are multiplied and that are added then, f32; for each channel or for all."""
+    numbers = arguments(case)
+    factor = np.asarray(numbers.get("src_scale", 1), np.float32) / np.asarray(numbers.get("dst_scale", 1), np.float32)
+    return np.asarray(factor), numbers.get("dst_zero_point")

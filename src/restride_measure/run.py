@@ -12,17 +12,18 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from restride.command.stopwatch import Timer, copying, keep_awake, rounds, wait_until_idle
 from restride.errors import OutOfDeviceMemory
 from restride.tensor.device import Device
+from restride_conformance.operations import arguments
 from restride_measure import own
 from restride_measure.offer import Measure, Offer, Peer
 from restride_measure.own import COPY, OURS, dispatched
-from restride_measure.workloads import STD, Array, Boxes, Gradient, Normalize, Relayout, Resize, Sizes, Workload
+from restride_measure.workloads import Array, Workload
 
 WARM_UP = 3
 """Number of first rounds that are not counted, because dispatches compile kernels in them."""
@@ -75,7 +76,12 @@ class Columns:
 
 
 def run(
-    workloads: Iterable[Workload], device: Device, peers: Mapping[str, Peer], measures: Sequence[Measure], repeat: int
+    workloads: Iterable[Workload],
+    device: Device,
+    peers: Mapping[str, Peer],
+    measures: Sequence[Measure],
+    repeat: int,
+    warm_up: int = WARM_UP,
 ) -> Iterator[Result]:
     """Measure the workloads one after the other, freeing the tensors of each before the next.
 
@@ -84,12 +90,14 @@ def run(
         device: the device for restride.
         peers: the other libraries, by the names of their columns.
         measures: the measures to take; "kernel" only if the device has a clock.
-        repeat: rounds that count, after ``WARM_UP``.
+        repeat: rounds that count.
+        warm_up: rounds before these.
     """
     for workload in workloads:
         try:
             columns = columns_of(workload, device, peers)
-            result = Result(workload, timed_rounds(columns, measures, repeat), tuple(columns.disagreements))
+            seconds = timed_rounds(columns, measures, repeat, warm_up)
+            result = Result(workload, seconds, tuple(columns.disagreements))
             del columns
         except OutOfDeviceMemory as error:
             result = Result(workload, {}, skipped=str(error))
@@ -98,17 +106,17 @@ def run(
 
 
 def columns_of(workload: Workload, device: Device, peers: Mapping[str, Peer]) -> Columns:
-    """Prepare every column of a workload and check each peer once against restride's result."""
+    """Prepare every column of a workload; check each peer once against restride's result, and moves against numpy."""
     source = workload.source()
     columns = Columns(keep_awake=keep_awake(device))
     columns.offers[OURS] = ours = own.offer(workload, source, device)
     expected = next(_results(ours))
-    if isinstance(workload.task, Relayout):
-        wrong = compare(workload, OURS, expected, source)
+    if (moved := _moved(workload, source)) is not None:
+        wrong = compare(workload, OURS, expected, moved)
         columns.disagreements += [wrong] if wrong else []
     columns.offers[COPY] = dispatched(device, copying(workload.nbytes, device))
-    if workload.rival is not None:
-        columns.offers[workload.rival.name] = own.offer(workload.rival, None, device)
+    if (rival := workload.rival) is not None:
+        columns.offers[rival.name] = replace(own.offer(rival, rival.source(), device), numpy=None)
     for name, peer in peers.items():
         try:
             offer = peer.offer(workload, source)
@@ -121,6 +129,14 @@ def columns_of(workload: Workload, device: Device, peers: Mapping[str, Peer]) ->
             columns.offers[name] = offer
             columns.lingering |= {name} if peer.lingers else set()
     return columns
+
+
+def _moved(workload: Workload, source: Array) -> Array | None:
+    """The right result of a workload that copies elements as they are; None of others."""
+    case = workload.case
+    if case is None or case.op != "reorder" or case.src.dtype != case.dst.dtype or not case.operation.is_exact(case):
+        return None
+    return case.viewed_array(source) if case["permute"] is None else None
 
 
 def timed_rounds(
@@ -228,34 +244,41 @@ def failed(workload: Workload, peer: str, error: Exception) -> Disagreement:
     return Disagreement(workload.name, peer, math.inf, 0.0, f"{type(error).__name__}: {words[:_MAX_CHARACTERS]}")
 
 
-def tolerance(workload: Workload) -> float:
+def tolerance(workload: Workload) -> float:  # noqa: PLR0911 - one for each operation
     """The maximum difference between two right results; 0 means that their bits must be equal."""
-    task, desc = workload.task, workload.desc
-    match task:
-        case Normalize():
-            # Each side rounds four times numbers of up to 255 / STD.
-            return 8 * HALF_UNIT * 255 / min(STD)
-        case Resize(sizes, mode, antialias) if mode != "nearest":
-            if not desc.dtype.is_float:
-                return 1.0
-            before = tuple(desc.sizes[axis] for axis in task.axes(desc.rank))
-            taps = [_taps(size, result, antialias) for size, result in zip(before, sizes, strict=True)]
+    case = workload.case
+    if case is None or case.operation.is_exact(case):
+        return 0.0
+    numbers, sizes = arguments(case), case.viewed
+    gain = float(np.max(numbers.get("src_scale", 1.0)) / np.min(numbers.get("dst_scale", 1.0)))
+    match case.op:
+        case "reorder" if "dst_zero_point" in numbers:
+            # Each side rounds four times numbers of up to 255 * gain.
+            return 8 * HALF_UNIT * 255 * gain
+        case "resample" if not case.src.dtype.is_float:
+            return 1.0
+        case "resample":
+            before, antialias = tuple(sizes[axis] for axis in case.integers("axes")), case["antialias"] == "yes"
+            results = tuple(case.dst.sizes[axis] for axis in case.integers("axes"))
+            taps = [_taps(size, result, antialias) for size, result in zip(before, results, strict=True)]
             peak, span = max(abs(workload.low), abs(workload.high)), workload.high - workload.low
-            slope = 2.0 if antialias else _SLOPES[mode]
+            slope = 2.0 if antialias else _SLOPES[case.word("mode")]
             return span * slope * _coordinate_error(before) + 4 * peak * sum(taps) * HALF_UNIT
-        case Boxes():
+        case "crop_resize":
             # The error is that of a resize of bytes as f32, plus that of the normalization.
-            return (255 * _coordinate_error(desc.sizes[:2]) + (4 * 255 * 8 + 8 * 255) * HALF_UNIT) / min(STD)
-        case Gradient(sizes):
-            results = desc.sizes[-len(sizes) :]
-            terms = math.prod(2 * math.ceil(result / size) + 2 for size, result in zip(sizes, results, strict=True))
+            image = [sizes[axis] for axis in case.integers("axes")]
+            return (255 * _coordinate_error(image) + (4 * 255 * 8 + 8 * 255) * HALF_UNIT) * gain
+        case "resample_backward":
+            before = tuple(case.dst.sizes[axis] for axis in case.integers("axes"))
+            results = tuple(sizes[axis] for axis in case.integers("axes"))
+            terms = math.prod(2 * math.ceil(result / size) + 2 for size, result in zip(before, results, strict=True))
             # Weights are at most 1, and every sum has at most this many terms.
-            return workload.high * terms * (_coordinate_error(sizes) + 2 * terms * HALF_UNIT)
+            return workload.high * terms * (_coordinate_error(before) + 2 * terms * HALF_UNIT)
         case _:
             return 0.0
 
 
-def _coordinate_error(sizes: Sizes) -> float:
+def _coordinate_error(sizes: Sequence[int]) -> float:
     """Error of ``(i + 0.5) * step - 0.5`` in f32, summed over the axes: four roundings of numbers up to the size."""
     return sum(4 * size * HALF_UNIT for size in sizes)
 
@@ -266,7 +289,7 @@ def _taps(size: int, result: int, antialias: bool) -> int:
 
 def _difference(theirs: Array, ours: Array, *, exactly: bool) -> float:
     """The largest difference. With ``exactly``, 0 only if all bits are equal; equal numbers with other bits: 5e-324."""
+    if exactly and np.ascontiguousarray(theirs).tobytes() == np.ascontiguousarray(ours).tobytes():
+        return 0.0
     largest = float(np.abs(theirs.astype(np.float64) - ours.astype(np.float64)).max(initial=0.0))
-    if exactly and np.ascontiguousarray(theirs).tobytes() != np.ascontiguousarray(ours).tobytes():
-        return max(largest, math.ulp(0.0))
-    return 0.0 if exactly else largest
+    return max(largest, math.ulp(0.0)) if exactly else largest

@@ -23,7 +23,6 @@ from restride.command.parser import Commands, add_command, add_device_option, op
 from restride.command.process import Exit, UsageError, say, tell
 from restride.command.stopwatch import has_clock, keep_awake, warnings, work_timer
 from restride.drawing.explain import columns
-from restride.dtypes import as_dtype
 from restride.errors import DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, Choices, Limits
 from restride.progress import Progress
@@ -32,7 +31,8 @@ from restride.runtime.choices_file import FOLDER_VARIABLE, choices_path, write_c
 from restride.runtime.instance import physical_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
-from restride_measure.own import Operation
+from restride_conformance.case import Case
+from restride_conformance.sweep import substitute
 
 _DESCRIPTION = f"""\
 Measures, in some seconds, which of several equivalent kernels is faster on a device, and stores the choice for this
@@ -48,7 +48,7 @@ examples:
 
 
 EDGE = 4096
-"""Rows and columns of the square source: 64 MiB of f32, more than the caches of most devices."""
+"""Rows and columns of the source: 64 MiB of f32, more than the caches of most devices."""
 
 ROUNDS = 9
 WARM_UP = 2
@@ -58,74 +58,50 @@ _SMALL_EDGE = 64
 WORTH = 0.95
 """A candidate replaces the usual one if it takes at most this share of its time."""
 
-SMALL = (224, 224)
-"""Sizes of a result that is too small to occupy a large GPU fully."""
+_CORNERS = ",".join(f"$(N*{n}/32),$(N/4*{n}/32),$(N*{n}/32+N/2),$(N/4*{n}/32+N/8)" for n in range(16))
+_BOXES = (
+    f"crop_resize u8[$N,$(N/4),4] -> f32[16,4,224,224] view=.permute(2,0,1) boxes=({_CORNERS}) axes=(1,2) mode=linear"
+)
 
-
-def _enlarged(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-    """Enlarge the first quarter of ``x`` along both axes to the sizes of ``x``, in mode linear."""
-    return rs.resample(x[: x.sizes[0] // 4, : x.sizes[1] // 4], x.sizes, out=out)
-
-
-def _shrunk(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-    """Shrink ``x`` to an eighth of its rows and columns, antialiased."""
-    return rs.resample(x, [size // 8 for size in x.sizes[:2]], axes=(0, 1), antialias=True, out=out)
-
-
-def _odd(x: rs.Tensor) -> rs.Tensor:
-    """A packed view with a few rows and columns fewer, so that hardly any row begins at the start of a word."""
-    rows, columns = x.sizes[0] - 5, x.sizes[1] - 19
-    return x.reshape(-1)[: rows * columns].reshape((rows, columns))
-
-
-def _pixels(x: rs.Tensor) -> rs.Tensor:
-    """A view with four columns as the channels of a pixel."""
-    return x.reshape((x.sizes[0], x.sizes[1] // 4, 4))
-
-
-def _boxes(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-    """Crop and resize sixteen overlapping boxes of pixels to planes of f32."""
-    height, width, _ = _pixels(x).sizes
-    corners = [(height * n // 32, width * n // 32) for n in range(16)]
-    boxes = [(top, left, top + height // 2, left + width // 2) for top, left in corners]
-    return rs.crop_resize(_pixels(x), boxes, SMALL, axes=(0, 1), layout="NHWC->NCHW", dtype="f32", out=out)
-
-
-WORK: Mapping[str, Mapping[str, tuple[str, Operation]]] = {
+WORK: Mapping[str, Mapping[str, str]] = {
     "elements": {
-        "every second f32": ("f32", lambda x, out: rs.reorder(x[:, ::2], out=out)),
-        "f32 to f16": ("f32", lambda x, out: rs.reorder(x, dtype="f16", out=out)),
-        "f32 enlarged": ("f32", _enlarged),
-        "boxes": ("u8", _boxes),
+        "every second f32": "reorder f32[$N,$N] -> f32[$N,$(N/2)] view=[:,::2]",
+        "f32 to f16": "reorder f32[$N,$N] -> f16[$N,$N]",
+        "f32 enlarged": "resample f32[$N,$N] -> f32[$N,$N] view=[:$(N/4),:$(N/4)] mode=linear",
+        "boxes": _BOXES,
     },
     "transpose": {
-        "f32": ("f32", lambda x, out: rs.reorder(x.permute(1, 0), out=out)),
-        "u16": ("u16", lambda x, out: rs.reorder(x.permute(1, 0), out=out)),
-        "u8": ("u8", lambda x, out: rs.reorder(x.permute(1, 0), out=out)),
-        "f32 of odd sizes": ("f32", lambda x, out: rs.reorder(_odd(x).permute(1, 0), out=out)),
-        "u8 of odd sizes": ("u8", lambda x, out: rs.reorder(_odd(x).permute(1, 0), out=out)),
+        "f32": "reorder f32[$N,$N] -> f32[$N,$N] view=.permute(1,0)",
+        "u16": "reorder u16[$N,$N] -> u16[$N,$N] view=.permute(1,0)",
+        "u8": "reorder u8[$N,$N] -> u8[$N,$N] view=.permute(1,0)",
+        "f32 of odd sizes": "reorder f32[$(N-5),$(N-19)] -> f32[$(N-19),$(N-5)] view=.permute(1,0)",
+        "u8 of odd sizes": "reorder u8[$(N-5),$(N-19)] -> u8[$(N-19),$(N-5)] view=.permute(1,0)",
     },
     "rows": {
-        "f32 enlarged": ("f32", _enlarged),
-        "u8 enlarged": ("u8", _enlarged),
-        "f32 shrunk": ("f32", _shrunk),
-        "u8 pixels shrunk": ("u8", lambda x, out: _shrunk(_pixels(x), out)),
-        "boxes": ("u8", _boxes),
+        "f32 enlarged": "resample f32[$N,$N] -> f32[$N,$N] view=[:$(N/4),:$(N/4)] mode=linear",
+        "u8 enlarged": "resample u8[$N,$N] -> u8[$N,$N] view=[:$(N/4),:$(N/4)] mode=linear",
+        "f32 shrunk": "resample f32[$N,$N] -> f32[$(N/8),$(N/8)] mode=linear antialias=yes",
+        "u8 pixels shrunk": "resample u8[$N,$(N/4),4] -> u8[$(N/8),$(N/32),4] mode=linear antialias=yes",
+        "boxes": _BOXES,
     },
     "invocations": {
-        "f32 resized": ("f32", lambda x, out: rs.resample(x, SMALL, out=out)),
-        "u8 pixels resized": ("u8", lambda x, out: rs.resample(_pixels(x), SMALL, axes=(0, 1), out=out)),
-        "u16 transposed": ("u16", lambda x, out: rs.reorder(x[: x.sizes[0] // 8].permute(1, 0), out=out)),
+        "f32 resized": "resample f32[$N,$N] -> f32[224,224] mode=linear",
+        "u8 pixels resized": "resample u8[$N,$(N/4),4] -> u8[224,224,4] mode=linear",
+        "u16 transposed": "reorder u16[$(N/8),$N] -> u16[$N,$(N/8)] view=.permute(1,0)",
     },
     "runs": {
-        "f32 copied": ("f32", lambda x, out: rs.reorder(x, out=out)),
-        "u8 copied but for one byte": ("u8", lambda x, out: rs.reorder(x.reshape(-1)[1:], out=out)),
+        "f32 copied": "reorder f32[$N,$N] -> f32[$N,$N]",
+        "u8 copied but for one byte": "reorder u8[$(N*N)] -> u8[$(N*N-1)] view=[1:]",
     },
 }
-"""The work for each choice, by name: the element type of the square source, and the operation."""
+"""The work for each choice, by name: cases of a source with ``$N`` rows and columns, or as many bytes.
+
+Boxes are sixteen, which overlap, of pixels of four channels. Odd sizes are those whose rows hardly ever begin at the
+start of a word. A result of 224 x 224 is too small to occupy a large GPU fully.
+"""
 
 
-def work_for(device: DeviceInfo) -> Mapping[str, Mapping[str, tuple[str, Operation]]]:
+def work_for(device: DeviceInfo) -> Mapping[str, Mapping[str, str]]:
     """The work that is measured on a device.
 
     ``elements`` is left out on GPUs: with neighbours an invocation of a resize computes eight elements, and Mesa's
@@ -195,8 +171,9 @@ def tune(
                 for candidate in CANDIDATES[choice]
             }
             found: dict[str, dict[str, float]] = {candidate: {} for candidate in candidates}
-            for work, (dtype, operation) in works.items():
-                starts = _starts(device, runtime, candidates, _square(device, dtype, edge), operation)
+            for work, line in works.items():
+                case = Case.parse(substitute(line, {"N": str(edge)}))
+                starts = _starts(device, runtime, candidates, case)
                 timers = {name: work_timer(device, start, by_device=by_device) for name, start in starts.items()}
                 for candidate, times in stopwatch.rounds(timers, rounds, warm_up=WARM_UP, begin=awake).items():
                     found[candidate][work] = statistics.median(times)
@@ -208,31 +185,27 @@ def tune(
     return Tuning(seconds, usual, by_device)
 
 
-def _square(device: Device, dtype: str, edge: int) -> rs.Tensor:
-    desc = rs.TensorDesc(as_dtype(dtype), (edge, edge))
-    return rs.from_buffer(np.random.default_rng(edge).integers(0, 128, desc.nbytes, np.uint8), desc, device=device)
-
-
 def _starts(
-    device: Device, runtime: VulkanRuntime, candidates: Mapping[str, Limits], x: rs.Tensor, operation: Operation
+    device: Device, runtime: VulkanRuntime, candidates: Mapping[str, Limits], case: Case
 ) -> dict[str, Callable[[], object]]:
     """For each candidate a function that starts the same work, after one call of each to compare their results.
 
     Raises:
         DeviceError: two candidates have different results.
     """
-    outs: dict[str, rs.Tensor] = {}
-    for candidate, limits in candidates.items():
-        runtime.limits = limits
-        outs[candidate] = operation(x, None)
-    first, *others = (out.buffer() for out in outs.values())
-    if not all(np.array_equal(first, other) for other in others):
-        raise DeviceError(f"{' and '.join(outs)} have different results on {device.info.name}: see `restride test`")
+    elements = np.random.default_rng(case.src.numel).integers(0, 128, case.src.nbytes, np.uint8)
+    x = case.viewed_tensor(rs.from_buffer(elements, case.src, device=device))
+    operation, outs = case.operation.call(case), {name: rs.empty(case.dst, device) for name in candidates}
 
     def start(candidate: str) -> None:
         runtime.limits = candidates[candidate]
         operation(x, outs[candidate])
 
+    for candidate in candidates:
+        start(candidate)
+    first, *others = (out.buffer() for out in outs.values())
+    if not all(np.array_equal(first, other) for other in others):
+        raise DeviceError(f"{' and '.join(outs)} have different results on {device.info.name}: see `restride test`")
     return {name: partial(start, name) for name in candidates}
 
 

@@ -6,7 +6,6 @@ from support.workloads import FULL, SMALL
 from restride_measure import run as measuring
 from restride_measure.offer import Offer
 from restride_measure.run import WARM_UP, Columns, compare, timed_rounds, tolerance
-from restride_measure.workloads import Boxes, Gradient, Normalize, Resize
 
 
 def test_every_measure_has_the_columns_that_offer_it():
@@ -51,12 +50,14 @@ def test_after_a_library_whose_threads_spin_the_next_column_waits(monkeypatch):
 
 def test_what_moves_has_no_tolerance_and_what_sums_has_a_small_one():
     for workload in FULL:
-        allowed = tolerance(workload)
-        if isinstance(workload.task, Resize) and workload.task.mode != "nearest":
-            assert allowed == 1 if not workload.desc.dtype.is_float else 0 < allowed < 1e-2, workload.name
-        elif isinstance(workload.task, Boxes):
+        allowed, case = tolerance(workload), workload.case
+        if case is None or case.operation.is_exact(case):
+            assert allowed == 0, workload.name
+        elif case.op == "resample" and not case.src.dtype.is_float:
+            assert allowed == 1, workload.name
+        elif case.op in ("resample", "crop_resize"):
             assert 0 < allowed < 1e-2, workload.name
-        elif not isinstance(workload.task, Normalize | Gradient):
+        elif case.op == "reorder" and case["dst_zero_point"] is None:
             assert allowed == 0, workload.name
 
 

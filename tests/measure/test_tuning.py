@@ -19,6 +19,7 @@ from restride.errors import DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, Choices
 from restride.progress import Progress
 from restride.runtime.choices_file import FOLDER_VARIABLE, read_choices
+from restride_conformance.case import OPERATIONS
 from restride_measure import tuning
 from restride_measure.tuning import Tuning, tune
 
@@ -92,7 +93,8 @@ def test_candidates_with_different_results_are_an_error(
     def wrong(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
         return rs.reorder(x if x.device.limits.choices.transpose == "shared" else x.permute(1, 0), out=out)
 
-    monkeypatch.setattr(tuning, "WORK", {**tuning.WORK, "transpose": {"f32": ("f32", wrong)}})
+    monkeypatch.setattr(OPERATIONS["reorder"], "call", lambda _: wrong)
+    monkeypatch.setattr(tuning, "WORK", {"transpose": {"f32": "reorder f32[$N,$N] -> f32[$N,$N]"}})
     with pytest.raises(DeviceError, match="registers and narrow and shared have different results on"):
         tune(vulkan_device, edge=32, rounds=1)
     assert vulkan_device.limits is limits

@@ -1,32 +1,23 @@
 """Workloads: the 57 transpositions, sizes that are new, bytes that count, and goals."""
 
 import math
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
 from support.workloads import FULL, SMALL
 
-import restride as rs
 from restride_measure.workloads import (
     BY_AXES,
     IMAGES,
-    Calls,
     Goal,
-    Gradient,
-    Move,
-    NewImages,
-    NewPhotos,
-    NewShapes,
-    Normalize,
-    Resize,
     bytes_text,
+    crops,
     growth,
     images,
     result_bytes,
     selected,
     ttc57,
-    useful_bytes,
 )
 
 
@@ -40,13 +31,14 @@ def test_goals_are_met_or_missed():
 def test_the_57_transpositions_are_three_shapes_of_each_of_19_permutations():
     """As the papers say: ranks 2 to 6, some 200 MiB of f32, no axes that could be one."""
     workloads = ttc57()
-    by_axes = {workload.task.axes: [] for workload in workloads}
+    by_axes = {}
     for workload in workloads:
-        axes, sizes = workload.task.axes, workload.desc.sizes
+        (permute,), sizes = workload.case.view.steps, workload.desc.sizes
+        axes = permute.numbers
         assert sorted(axes) == list(range(len(sizes)))
         assert all(after != before + 1 for before, after in pairwise(axes))
         assert 190 < math.prod(sizes) * 4 / 2**20 < 235
-        by_axes[axes].append(sizes)
+        by_axes.setdefault(axes, []).append(sizes)
     assert len(workloads) == len({workload.name for workload in workloads}) == 57
     assert sum(axes[-1] == len(axes) - 1 for axes in by_axes) == 4, "the fastest axis stays in four"
     assert [len(set(shapes)) for shapes in by_axes.values()] == [3] * 19
@@ -74,34 +66,46 @@ def test_random_elements_are_random_and_the_same_again():
     assert len(np.unique(source)) > source.size // 2
 
 
+def test_small_rows_are_the_same_work():
+    def work(row):
+        words = {name for name, _ in row.task.parameters}
+        return (
+            row.task.op,
+            *((desc.dtype, desc.rank, desc.blocking is None) for desc in (row.task.src, row.task.dst)),
+            words,
+        )
+
+    for whole, small in zip(FULL, SMALL, strict=True):
+        assert work(whole) == work(small), whole.name
+        assert whole.nbytes >= small.nbytes
+        assert whole.rival is None or work(whole.rival) == work(small.rival), whole.name
+
+
 @pytest.mark.parametrize(
-    ("task", "src", "nbytes"),
+    ("name", "nbytes"),
     [
-        (Move((0, 1), (2, -2)), "f32[10,20]", 2 * 4 * 50),
-        (Resize((2,)), "f32[3,100]", 4 * (12 + 6)),
-        (Resize((2,), antialias=True), "f32[3,100]", 4 * (300 + 6)),
-        (Resize((200,), "nearest"), "u8[3,100]", 300 + 600),
-        (Normalize(), "u8[1,4,5,3]", 5 * 60),
-        (Gradient((10,)), "f32[3,100]", 4 * (300 + 30)),
-        (Calls(Move((1, 0)), 7, in_batch=True, by_plan=False), "f32[3,5]", 7 * 2 * 4 * 15),
-        (NewImages((4, 5)), "u8[100,100,3]", 3 * (8 * 10 + 4 * 5)),
-        (NewPhotos(7, (4, 50)), "u8[100,60,3]", 7 * 3 * (8 * 60 + 4 * 4 * 50)),
-        (images()[0].task, "u8[2,30,40,3]", 2 * 3 * (30 * 40 + 4 * 224 * 224)),
+        ("100 in a batch, NCHW->NHWC 1x3x8x8", 100 * 2 * 4 * 192),
+        ("100 views NCHW->NHWC 1x3x8x8 by xp", 0),
+        ("page of u8 1080x1920x3", 0),
+        ("transpose, new sizes at every call", 2 * 4 * 1024 * 768),
+        ("16 photos u8 -> f32 3x224x224, normalized, new sizes at every one", 16 * 3 * (448 * 448 + 4 * 224 * 224)),
     ],
 )
-def test_useful_bytes(task, src, nbytes):
-    assert useful_bytes(task, rs.TensorDesc.parse(src)) == nbytes
+def test_useful_bytes_of_what_is_no_case(name, nbytes):
+    (workload,) = (each for each in FULL if each.name == name)
+    assert workload.nbytes == nbytes
 
 
-def test_new_shapes_are_new():
-    task = NewShapes()
-    assert len({task.crop((1024, 768), call) for call in range(300)}) == 300
-    assert all(min(task.crop((64, 48), call)) > 0 for call in range(1000))
-    for each in (NewImages((224, 224)), NewPhotos(16, (224, 224))):
-        sizes = {each.crop((1080, 1920, 3), call) for call in range(1000)}
-        assert len(sizes) == 1000
-        assert {channels for _, _, channels in sizes} == {3}
-    assert len({NewPhotos(16, (224, 224), is_one_size=True).crop((1080, 1920, 3), call) for call in range(9)}) == 1
+def test_useful_bytes_of_an_image_processor():
+    assert images(is_small=True)[1].nbytes == 2 * 3 * (24 * 32 + 4 * 224 * 224)
+
+
+def test_new_sizes_are_new():
+    assert len(set(islice(crops((1024, 768)), 300))) == 300
+    assert all(min(each) > 0 for each in islice(crops((64, 48)), 1000))
+    sizes = set(islice(crops((1080, 1920, 3)), 1000))
+    assert len(sizes) == 1000
+    assert {channels for _, _, channels in sizes} == {3}
 
 
 def test_growth_has_every_power_of_two_and_every_rank():

@@ -178,7 +178,8 @@ def _result_record(result: Result) -> dict[str, Any]:
         "name": workload.name,
         "group": workload.group,
         "src": workload.src,
-        "task": {"kind": type(workload.task).__name__, **asdict(workload.task)},
+        "task": str(workload.task),
+        "how": workload.how,
         "useful_bytes": workload.nbytes,
         "tolerance": tolerance(workload),
         "measures": {

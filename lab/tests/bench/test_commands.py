@@ -97,7 +97,7 @@ def test_the_record_has_every_time_and_survives_json():
     first, second = record["results"]
     assert first["measures"]["resident"]["numpy"] == {"median": 0.5e-3, "seconds": [4e-3, 0.5e-3, 0.4e-3]}
     assert (first["useful_bytes"], first["tolerance"]) == (8000, 0.0)
-    assert first["task"] == {"kind": "Move", "axes": [0], "steps": []}
+    assert (first["task"], first["how"]) == ("reorder f32[1000]{0} -> f32[1000]{0}", "")
     assert [goal["met"] for goal in first["goals"] + second["goals"]] == [False, True, True]
     assert record["absent"] == {"torch": "not installed: pip install torch"}
     assert record["warnings"] == ["too busy"]

@@ -1,6 +1,5 @@
 """Workloads of the benchmark: the list, and the agreement of restride and every installed peer on small ones."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from restride_bench.peers.vulkan import Raw
 from restride_measure import own
 from restride_measure.offer import Absent
 from restride_measure.run import columns_of, timed_rounds
-from restride_measure.workloads import Goal, NewShapes, Rearrange, catalogue, images, result_dtype, result_sizes, ttc57
+from restride_measure.workloads import Goal, catalogue, images, of_line, ttc57
 
 SHADERS = Path(__file__).resolve().parents[2] / "shaders"
 NAMES = [workload.name for workload in FULL]
@@ -45,7 +44,7 @@ def test_goals_name_columns_that_exist():
 
 def test_one_workload_fits_two_gibibytes():
     for workload in FULL:
-        rival = 2 * rs.TensorDesc.parse(workload.rival.src).nbytes if workload.rival else 0
+        rival = 2 * workload.rival.desc.nbytes if workload.rival else 0
         assert 2 * workload.nbytes + rival < 1 << 30, workload.name
 
 
@@ -57,9 +56,8 @@ def test_all_installed_peers_agree(name, vulkan_device, peers):
     made = timed_rounds(columns, ("resident", "kernel", "numpy"), repeat=1, warm_up=0)
     assert {"restride", "copy", workload.rival.name if workload.rival else "copy"} <= set(made["resident"])
     result = columns.offers["restride"].result()
-    if not isinstance(workload.task, NewShapes):
-        assert result.shape == result_sizes(workload.task, workload.desc.sizes)
-    assert rs.TensorDesc(result.dtype, ()).dtype == result_dtype(workload.task, workload.desc.dtype.name)
+    assert workload.how or result.shape == workload.result_sizes
+    assert rs.TensorDesc(result.dtype, ()).dtype == workload.result_dtype
 
 
 def test_numpy_has_the_same_bits_in_all_57_transpositions(device, peers):
@@ -101,7 +99,9 @@ def test_einops_does_every_pattern(backend, vulkan_device):
     for workload in SMALL:
         columns = columns_of(workload, vulkan_device, peers)
         assert list(map(str, columns.disagreements)) == []
-        assert (f"einops-{backend}" in columns.offers) == isinstance(workload.task, Rearrange)
+        assert (f"einops-{backend}" in columns.offers) == (
+            workload.case is not None and workload.case.op == "rearrange"
+        )
 
 
 def test_a_goal_over_another_column_is_a_difference():
@@ -148,7 +148,7 @@ def test_workloads_like_a_library_have_its_bytes(like, vulkan_device, peers):
     (workload,) = (each for each in SMALL if each.name.endswith(f", like {like}"))
     columns = columns_of(workload, vulkan_device, {like: peers[like]})
     assert np.array_equal(columns.offers[like].result(), columns.offers["restride"].result())
-    plain = replace(workload, task=replace(workload.task, like=None))
+    plain = of_line(workload.name, "", str(workload.case).replace(f" like={like}", "").replace("bilinear", "linear"))
     offer = own.offer(plain, workload.source(), vulkan_device)
     offer.resident()
     assert not np.array_equal(offer.result(), columns.offers[like].result()), "in f32 it differs"

@@ -6,16 +6,15 @@ from datetime import UTC, datetime
 
 from restride_bench.report import Report
 from restride_measure.run import Result
-from restride_measure.workloads import Goal, Move, Rival, Workload, growth, result_bytes
+from restride_measure.workloads import Goal, growth, of_line, result_bytes
 
-COPY = Workload("copy f32 1000", "copies", "f32[1000]", Move((0,)), (Goal("numpy", 2.0),))
-TURN = Workload(
+COPY = of_line("copy f32 1000", "copies", "reorder f32[1000] -> f32[1000]", goals=(Goal("numpy", 2.0),))
+TURN = of_line(
     "transpose f32 10x20",
     "turns",
-    "f32[10,20]",
-    Move((1, 0)),
-    (Goal("own copy", 1.5), Goal(seconds=400e-6), Goal("pillow")),
-    Rival("own copy", "f32[200]", Move((0,))),
+    "reorder f32[10,20] -> f32[20,10] view=.permute(1,0)",
+    goals=(Goal("own copy", 1.5), Goal(seconds=400e-6), Goal("pillow")),
+    rival=of_line("own copy", "turns", "reorder f32[200] -> f32[200]"),
 )
 DEVICE = {"name": "A device", "driver": "drv", "driver_version": "1.2", "limits": {"max_buffer_range": 1 << 27}}
 

@@ -22,10 +22,9 @@ from restride.runtime.interface import rounded
 from restride.tensor.device import Device
 from restride_measure import tuning
 from restride_measure.offer import Measure
-from restride_measure.own import COPY, OURS, dispatched, offer
-from restride_measure.run import WARM_UP, Columns, Result, run, timed_rounds
+from restride_measure.own import COPY, OURS
+from restride_measure.run import WARM_UP, Result, run
 from restride_measure.selftest.part import NOTHING, Job, NotRun, Part, Problem, figure
-from restride_measure.workloads import Move, Workload
 from restride_measure.workloads import catalogue as workloads
 from restride_measure.workloads import ttc57 as transpositions
 
@@ -290,32 +289,24 @@ def ttc57(job: Job) -> Part:
     device, rounds = job.device, _rounds(job, FEW_ROUNDS)
     everything = transpositions(job.is_small)
     order = [*everything[::3], *everything[1::3], *everything[2::3]]
-    measure, awake = _clock(device), keep_awake(device)
-    copied = dispatched(device, copying(order[0].nbytes, device))
+    measure = _clock(device)
     rows: list[dict[str, Any]] = []
-    for workload in order:
-        elements = np.arange(workload.desc.numel, dtype=np.uint32).view(np.float32).reshape(workload.desc.sizes)
-        try:
-            ours = offer(workload, elements, device)
-        except OutOfDeviceMemory as error:
+    for result in run(order, device, {}, (measure,), rounds, warm_up=1):
+        workload, seconds, copied = result.workload, result.median(measure), result.median(measure, COPY)
+        if seconds is None or copied is None:
             if not rows:
-                raise
-            job.step(str(error))
+                raise OutOfDeviceMemory(result.skipped)
+            job.step(result.skipped)
             break
-        took = timed_rounds(Columns({OURS: ours, COPY: copied}, keep_awake=awake), (measure,), rounds, 1)[measure]
-        seconds = {column: median(took[column]) for column in (OURS, COPY)}
-        share = seconds[COPY] / order[0].nbytes / (seconds[OURS] / workload.nbytes)
         rows.append(
             {
                 "name": workload.name,
                 "bytes": workload.nbytes,
-                "seconds": figure(seconds[OURS]),
-                "share": figure(share),
-                "right": ours.result is not None and _is_transposed(workload, elements, ours.result()),
+                "seconds": figure(seconds),
+                "share": figure(copied / seconds),
+                "right": not result.disagreements,
             }
         )
-        del ours
-        gc.collect()
         job.step(f"{len(rows)} of {len(order)}: {workload.name}")
         if job.is_over:
             break
@@ -324,13 +315,6 @@ def ttc57(job: Job) -> Part:
     problems = (Problem(Exit.CHECK_FAILED, f"wrong transpositions: {', '.join(wrong)}"),) if wrong else ()
     summary = f"{len(rows)} of {len(order)}, median {median_share(record):.2g} of copy, {len(wrong)} wrong"
     return Part(record, f"{NOTHING}; {summary}" if job.is_small else summary, problems)
-
-
-def _is_transposed(workload: Workload, elements: Any, result: Any) -> bool:
-    task = workload.task
-    if not isinstance(task, Move):
-        raise TypeError(f"{workload.name} is no transposition")
-    return np.array_equal(result.view(np.uint32), elements.view(np.uint32).transpose(task.axes))
 
 
 def median_share(record: Mapping[str, Any]) -> float:

@@ -13,8 +13,8 @@ from restride.kernel import Choices, KernelSpec, Limits
 from restride.runtime import Counters, DeviceInfo, Memory
 from restride_conformance import Case
 from restride_conformance.operations import makes_destination
-from restride_measure.own import operation_of, viewed
-from restride_measure.workloads import Page, Workload
+from restride_measure.own import destination, operation_of, viewed
+from restride_measure.workloads import Workload
 
 GPU = Limits(
     max_buffer_range=(1 << 32) - 4, offset_alignment=16, choices=Choices.usual("discrete"), max_memory=16 << 30
@@ -96,12 +96,12 @@ class Recording:
 
 def record_workload(workload: Workload, limits: Limits = GPU) -> list[KernelSpec]:
     """The kernels of a call of a workload on a device with these limits; none for a page, which reads bytes."""
-    if isinstance(workload.task, Page):
+    if workload.how == "page":
         return []
     runtime = Recording(limits)
     device = rs.Device.over(runtime)
-    x = viewed(workload.task, rs.empty(workload.desc, device))
-    operation_of(workload.task, x.sizes)(x, None)
+    x = viewed(workload, rs.empty(workload.desc, device))
+    operation_of(workload)(x, destination(workload, device))
     return runtime.submitted
 
 

@@ -6,69 +6,59 @@ from collections.abc import Callable
 
 import numpy as np
 
-from restride_measure.offer import Offer, Peer, filling
-from restride_measure.workloads import (
-    MEAN,
-    STD,
-    Array,
-    Convert,
-    Move,
-    NewShapes,
-    Normalize,
-    Resize,
-    Task,
-    Workload,
-    channel_scales,
-)
+from restride_conformance.operations import is_arithmetic
+from restride_measure.offer import Offer, Peer, factor_and_addend, filling, sampling
+from restride_measure.workloads import Array, Workload, crops
 
 
 class Numpy(Peer):
     version = np.__version__
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        if isinstance(workload.task, NewShapes):
-            return _new_shapes(workload.task, source)
-        fill = _filler(workload.task, source)
+        if workload.how == "new shapes":
+            return _new_shapes(source)
+        fill = _filler(workload, source)
         return None if fill is None else filling(fill, workload)
 
 
-def _filler(task: Task, x: Array) -> Callable[[Array], object] | None:  # noqa: PLR0911 - one for each kind of task
+def _filler(  # noqa: PLR0911 - one for each kind of work
+    workload: Workload, x: Array
+) -> Callable[[Array], object] | None:
     """A function that fills a given array; None if numpy has no short way."""
-    match task:
-        case Move(axes):
-            view = x[task.index()].transpose(axes)
-            return lambda out: np.copyto(out, view)
-        case Convert(per_channel=True):
-            scales = channel_scales(x.shape[1]).reshape(-1, 1, 1)
-            return lambda out: np.multiply(x, scales, out=out)
-        case Convert(scale=None):
-            return lambda out: np.copyto(out, x, casting="unsafe")
-        case Convert(scale=scale):
+    case = workload.case
+    if case is None or not workload.is_row_major:
+        return None
+    view, sizes = case.viewed_array(x), case.dst.sizes
+    match case.op:
+        case "reorder":
+            factor, addend = factor_and_addend(case)
+            if not is_arithmetic(case):
+                return lambda out: np.copyto(out, view, casting="unsafe")
+            if addend is not None:
+                return lambda out: np.add(np.multiply(view, factor, out=out), addend, out=out)
+            if case.dst.dtype.is_float:
+                return lambda out: np.multiply(view, factor, out=out)
             between = np.empty(x.shape, np.float32)
-            return lambda out: _rounded(x, np.float32(scale), between, out)
-        case Normalize():
-            planes, mean = x.transpose(0, 3, 1, 2), np.array(MEAN, np.float32).reshape(3, 1, 1)
-            factor = 1 / np.array(STD, np.float32).reshape(3, 1, 1)
-            return lambda out: np.multiply(np.subtract(planes, mean, out=out), factor, out=out)
-        case Resize((rows, columns), "nearest") if not (rows % x.shape[-2] or columns % x.shape[-1]):
+            return lambda out: _rounded(view, factor, between, out)
+        case "resample" if sampling(case)[0] == "nearest" and not (sizes[-2] % x.shape[-2] or sizes[-1] % x.shape[-1]):
             # Each element is repeated into a small rectangle.
             height, width = x.shape[-2:]
-            shape = (*x.shape[:-2], height, rows // height, width, columns // width)
+            shape = (*x.shape[:-2], height, sizes[-2] // height, width, sizes[-1] // width)
             spread = x[..., :, None, :, None]
             return lambda out: np.copyto(out.reshape(shape), spread)
         case _:
             return None
 
 
-def _rounded(x: Array, scale: np.float32, between: Array, out: Array) -> None:
+def _rounded(x: Array, factor: Array, between: Array, out: Array) -> None:
     limits = np.iinfo(out.dtype)
-    np.rint(np.multiply(x, scale, out=between), out=between)
+    np.rint(np.multiply(x, factor, out=between), out=between)
     np.clip(between, limits.min, limits.max, out=between)
     np.copyto(out, between, casting="unsafe")
 
 
-def _new_shapes(task: NewShapes, x: Array) -> Offer:
-    resident_crops, numpy_crops = task.crops(x.shape), task.crops(x.shape)
+def _new_shapes(x: Array) -> Offer:
+    resident_crops, numpy_crops = crops(x.shape), crops(x.shape)
     out = np.empty(x.shape[::-1], x.dtype)
     last = [out]
 

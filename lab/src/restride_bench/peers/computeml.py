@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from restride.tensor.device import Device
-from restride_measure.offer import Absent, Offer, Peer, installed
-from restride_measure.workloads import Array, Move, Workload
+from restride_measure.offer import Absent, Move, Offer, Peer, installed
+from restride_measure.workloads import Array, Workload
 
 _MAX_AXES = 4
 
@@ -21,8 +21,8 @@ class ComputeML(Peer):
         self.version: str = self._computeml.version("computeml")
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        task = workload.task
-        if not isinstance(task, Move) or any(step != 1 for step in task.steps):
+        move = Move.of(workload)
+        if move is None or any(step != 1 for step in move.steps):
             return None
         if source.dtype != "float32" or source.ndim > _MAX_AXES:
             return None
@@ -30,7 +30,7 @@ class ComputeML(Peer):
         src, dst = context.asarray(source), context.empty(workload.result_sizes)
 
         def resident() -> None:
-            permute(src, task.axes, dst)
+            permute(src, move.axes, dst)
             context.flush()
 
         def result() -> Array:
@@ -38,7 +38,7 @@ class ComputeML(Peer):
             return array
 
         def through() -> Array:
-            array: Array = permute(context.asarray(source), task.axes).numpy()
+            array: Array = permute(context.asarray(source), move.axes).numpy()
             return array
 
         return Offer(resident=resident, result=result, numpy=through)

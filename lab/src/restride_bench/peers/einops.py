@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from restride_conformance.operations import Rearrange
 from restride_measure.offer import Offer, Peer, installed, returning
-from restride_measure.workloads import Array, Rearrange, Workload
+from restride_measure.workloads import Array, Workload
 
 
 class Einops(Peer):
@@ -19,16 +20,17 @@ class Einops(Peer):
         self.lingers = backend == "torch"
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        task, torch = workload.task, self._torch
-        if not isinstance(task, Rearrange):
+        case, torch = workload.case, self._torch
+        if case is None or not isinstance(case.operation, Rearrange):
             return None
+        pattern, lengths = case.word("pattern").replace(",", " "), case.operation.lengths(case)
 
         def moved(x: Array) -> Array:
             array: Array
             if torch is None:
-                array = np.ascontiguousarray(self._rearrange(x, task.pattern, **dict(task.lengths)))
+                array = np.ascontiguousarray(self._rearrange(x, pattern, **lengths))
             else:
-                array = self._rearrange(torch.from_numpy(x), task.pattern, **dict(task.lengths)).contiguous().numpy()
+                array = self._rearrange(torch.from_numpy(x), pattern, **lengths).contiguous().numpy()
             return array
 
         return returning(lambda: moved(source))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from restride.tensor.device import Device
-from restride_measure.offer import Absent, Offer, Peer, installed
-from restride_measure.workloads import Array, Resize, Workload
+from restride_measure.offer import Absent, Offer, Peer, installed, sampling
+from restride_measure.workloads import Array, Workload
 
 _MODES = {"nearest": 1, "linear": 2}
 _PLANE = 4
@@ -27,19 +27,20 @@ class Ncnn(Peer):
         self.version: str = ncnn.__version__
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        task = workload.task
-        if not isinstance(task, Resize) or task.mode not in _MODES or task.antialias or task.pixels or task.like:
+        case = workload.case
+        if case is None or case.op != "resample" or case["like"] is not None or case.integers("axes") != (2, 3):
             return None
-        if len(task.sizes) != 2 or source.dtype != "float32" or source.ndim != 4 or source.shape[0] != 1:
+        mode, antialias = sampling(case)
+        if mode not in _MODES or antialias or source.dtype != "float32" or source.ndim != 4 or source.shape[0] != 1:
             return None
         if source[0, 0].size % _PLANE:
             return None
-        height, width = task.sizes
+        height, width = case.dst.sizes[2:]
         ncnn, net = self._ncnn, self._ncnn.Net()
         net.opt.use_vulkan_compute = True
         net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
         net.set_vulkan_device(self._index)
-        layers = f"Input in 0 1 in\nInterp out 1 1 in out 0={_MODES[task.mode]} 3={height} 4={width}\n"
+        layers = f"Input in 0 1 in\nInterp out 1 1 in out 0={_MODES[mode]} 3={height} 4={width}\n"
         net.load_param_mem(f"7767517\n2 2\n{layers}")
         net.load_model_mem(b"")
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from restride_measure.offer import Offer, Peer, installed
-from restride_measure.workloads import MEAN, STD, Array, Convert, Move, Normalize, Resize, Workload
+from restride_conformance.operations import is_arithmetic
+from restride_measure.offer import Move, Offer, Peer, factor_and_addend, installed, is_of_pixels, sampling
+from restride_measure.workloads import Array, Workload
 
 _TYPES = {
     "u8": ("uint8", 2),
@@ -24,6 +25,7 @@ _TYPES = {
 
 _HEAD = '<ir_version: 8, opset_import: ["" : 18]>'
 _ENDLESS = 1 << 40
+_PLANES = (0, 3, 1, 2)
 
 
 class OnnxRuntime(Peer):
@@ -74,35 +76,41 @@ def _model(workload: Workload) -> str | None:
     return f"{_HEAD} workload ({x}) => ({y}) <{', '.join(constants)}> {{ {nodes} }}"
 
 
-def _graph(  # noqa: PLR0911 - one for each kind of task
+def _graph(  # noqa: PLR0911 - one for each kind of work
     workload: Workload, type_number: int
 ) -> tuple[list[str], str] | None:
     """The constants and the nodes of a model."""
-    rank, sizes = workload.desc.rank, workload.result_sizes
-    match workload.task:
-        case Move(axes, ()) as task if task.is_a_view:
+    case, move = workload.case, Move.of(workload)
+    if case is None or not workload.is_row_major or (move is not None and move.is_copy):
+        return None
+    rank, sizes, (factor, addend) = workload.desc.rank, workload.result_sizes, factor_and_addend(case)
+    match move:
+        case Move(axes) if move.is_permutation:
             return [], f"y = Transpose <perm = [{_listed(axes)}]> (x)"
-        case Move(axes, steps) if steps and axes == tuple(range(rank)):
+        case Move(axes, steps) if axes == tuple(range(rank)):
             sliced = [axis for axis in axes if steps[axis] != 1]
             starts = [_ENDLESS if steps[axis] < 0 else 0 for axis in sliced]
             ends = [-_ENDLESS if steps[axis] < 0 else _ENDLESS for axis in sliced]
             columns = {"starts": starts, "ends": ends, "axes": sliced, "steps": [steps[axis] for axis in sliced]}
             return [_vector(*column) for column in columns.items()], "y = Slice (x, starts, ends, axes, steps)"
-        case Convert(_, None, False):
+        case Move():
+            return None
+    match case.op:
+        case "reorder" if not is_arithmetic(case):
             return [], f"y = Cast <to = {type_number}> (x)"
-        case Convert(_, float(scale), False):
+        case "reorder" if addend is not None:
+            nodes = f"planes = Transpose <perm = [{_listed(_PLANES)}]> (x) wide = Cast <to = 1> (planes) "
+            pairs = (("factor", factor), ("addend", addend))
+            texts = [f"float[1,3,1,1] {name} = {{{_listed(values.ravel().tolist())}}}" for name, values in pairs]
+            return texts, nodes + "scaled = Mul (wide, factor) y = Add (scaled, addend)"
+        case "reorder" if not factor.ndim:
             limits = np.iinfo(workload.result_dtype.dtype)
-            constants = {"scale": float(np.float32(scale)), "low": float(limits.min), "high": float(limits.max)}
+            constants = {"scale": float(factor), "low": float(limits.min), "high": float(limits.max)}
             nodes = "scaled = Mul (x, scale) rounded = Round (scaled) clipped = Clip (rounded, low, high) "
             texts = [f"float {name} = {{{value!r}}}" for name, value in constants.items()]
             return texts, nodes + f"y = Cast <to = {type_number}> (clipped)"
-        case Normalize():
-            mean, factor = np.array(MEAN, np.float32), 1 / np.array(STD, np.float32)
-            nodes = "planes = Transpose <perm = [0, 3, 1, 2]> (x) wide = Cast <to = 1> (planes) "
-            pairs = (("mean", mean.tolist()), ("factor", factor.tolist()))
-            texts = [f"float[1,3,1,1] {name} = {{{_listed(values)}}}" for name, values in pairs]
-            return texts, nodes + "centred = Sub (wide, mean) y = Mul (centred, factor)"
-        case Resize(_, ("linear" | "nearest") as mode, antialias, False) if workload.result_dtype.name != "f16":
+        case "resample" if sampling(case)[0] != "cubic" and not is_of_pixels(case) and case.dst.dtype != "f16":
+            mode, antialias = sampling(case)
             options = 'coordinate_transformation_mode = "half_pixel"'
             if mode == "nearest":
                 options = 'coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"'

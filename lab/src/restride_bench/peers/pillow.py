@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from restride_measure.offer import Offer, Peer, installed
-from restride_measure.workloads import Array, Resize, Workload
+from restride_measure.offer import Offer, Peer, installed, is_of_pixels, sampling
+from restride_measure.workloads import Array, Workload
 
 
 class Pillow(Peer):
@@ -14,14 +14,15 @@ class Pillow(Peer):
         self.version: str = installed("PIL", "pillow").__version__
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        task = workload.task
-        if not isinstance(task, Resize) or task.mode != "linear" or len(task.sizes) != 2 or source.dtype != np.uint8:
+        case = workload.case
+        if case is None or case.op != "resample" or len(case.integers("axes")) != 2 or source.dtype != np.uint8:
             return None
-        pixels = self._pixels(task, source)
-        if pixels is None:
+        (mode, antialias), is_packed = sampling(case), is_of_pixels(case)
+        pixels = self._pixels(source, is_packed=is_packed)
+        if pixels is None or mode != "linear":
             return None
-        before, (height, width) = pixels.shape[:2], task.sizes
-        if not task.antialias and (height < before[0] or width < before[1]):
+        before, (height, width) = pixels.shape[:2], (case.dst.sizes[axis] for axis in case.integers("axes"))
+        if not antialias and (height < before[0] or width < before[1]):
             return None
         image, bilinear = self._image, self._image.Resampling.BILINEAR
         photograph = image.fromarray(pixels)
@@ -31,17 +32,17 @@ class Pillow(Peer):
             last[0] = photograph.resize((width, height), bilinear)
 
         def through() -> Array:
-            whole = self._pixels(task, source)
+            whole = self._pixels(source, is_packed=is_packed)
             return shaped(np.asarray(image.fromarray(whole).resize((width, height), bilinear)))
 
         def shaped(result: Array) -> Array:
-            return result if task.pixels else np.ascontiguousarray(result.transpose(2, 0, 1)[None])
+            return result if is_packed else np.ascontiguousarray(result.transpose(2, 0, 1)[None])
 
         return Offer(resident=resident, result=lambda: shaped(np.asarray(last[0])), numpy=through)
 
-    def _pixels(self, task: Resize, x: Array) -> Array | None:
+    def _pixels(self, x: Array, *, is_packed: bool) -> Array | None:
         """The array as pixels; None if it is not one photograph."""
-        if task.pixels:
+        if is_packed:
             return x if x.ndim == 3 and x.shape[2] == 3 else None
         if x.ndim != 4 or x.shape[:2] != (1, 3):
             return None

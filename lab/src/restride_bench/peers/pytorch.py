@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias
 
-from restride_measure.offer import Absent, Offer, Peer, installed
-from restride_measure.workloads import (
-    MEAN,
-    STD,
-    Array,
-    Boxes,
-    Convert,
-    Gradient,
-    Move,
-    NewShapes,
-    Normalize,
-    Resize,
-    Task,
-    Workload,
-    channel_scales,
-)
+from restride_conformance.case import Case
+from restride_conformance.operations import is_arithmetic
+from restride_measure.offer import Absent, Move, Offer, Peer, factor_and_addend, installed, is_of_pixels, sampling
+from restride_measure.workloads import Array, Workload, crops
 
 _INTEGERS = {"u8": "uint8", "s8": "int8", "s16": "int16", "s32": "int32", "s64": "int64"}
 _TYPES = _INTEGERS | {"f16": "float16", "f32": "float32", "f64": "float64"}
@@ -52,20 +41,23 @@ class Torch(Peer):
         self.version = f"{torch.__version__}{own}, {where}"
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        torch, task, dtype = self._torch, workload.task, workload.desc.dtype.name
+        torch, case, dtype = self._torch, workload.case, workload.desc.dtype.name
         result = workload.result_dtype.name
         if dtype not in _TYPES or result not in _TYPES:
             return None
         host = torch.from_numpy(source)
-        if isinstance(task, NewShapes):
-            return self._new_shapes(task, host)
-        function = self._function(task)
+        if workload.how == "new shapes":
+            return self._new_shapes(host)
+        if case is None or not workload.is_row_major:
+            return None
+        move = Move.of(workload)
+        function = self._function(case) if move is None else partial(_moved, move)
         # CUDA does not interpolate integers.
-        weighs = isinstance(task, Resize) and task.mode != "nearest"
+        weighs = case.op == "resample" and sampling(case)[0] != "nearest"
         if function is None or (self._is_cuda and weighs and dtype in _INTEGERS):
             return None
         x = host.to(self._device)
-        is_copy = isinstance(task, Move) or (isinstance(task, Convert) and task.scale is None and not task.per_channel)
+        is_copy = case.op == "reorder" and not is_arithmetic(case)
         out = torch.empty(workload.result_sizes, dtype=getattr(torch, _TYPES[result]), device=self._device)
         last = [out]
 
@@ -82,61 +74,62 @@ class Torch(Peer):
 
         return self._offer(start, lambda: last[0].cpu().numpy(), through)
 
-    def _function(self, task: Task) -> Function | None:  # noqa: PLR0911 - one for each kind of task
-        torch = self._torch
-        interpolate = torch.nn.functional.interpolate
-        match task:
-            case Move():
-                return lambda t: _moved(task, t)
-            case Convert():
-                return self._converted(task)
-            case Normalize():
-                plain, normalized = torch.contiguous_format, self._normalizer()
-                return lambda t: normalized(t.permute(0, 3, 1, 2).to(torch.float32, memory_format=plain))
-            case Resize(sizes, mode, antialias, pixels):
+    def _function(self, case: Case) -> Function | None:  # noqa: PLR0911 - one for each operation
+        interpolate = self._torch.nn.functional.interpolate
+        match case.op:
+            case "reorder":
+                return self._converted(case)
+            case "resample":
+                mode, antialias = sampling(case)
+                sizes = tuple(case.dst.sizes[axis] for axis in case.integers("axes"))
                 if (mode, len(sizes)) not in _MODES:
                     return None
                 options: dict[str, Any] = {"size": sizes, "mode": _MODES[mode, len(sizes)]}
                 if mode != "nearest":
                     options |= {"align_corners": False, "antialias": antialias}
-                if not pixels:
+                if not is_of_pixels(case):
                     return lambda t: interpolate(t, **options)
                 # A view of pixels as planes is torch's channels_last, and stays so.
                 return lambda t: interpolate(t.permute(2, 0, 1)[None], **options)[0].permute(1, 2, 0)
-            case Boxes():
-                return self._boxes(task)
-            case Gradient(sizes):
-                backward = torch.ops.aten.upsample_bilinear2d_backward
-                return lambda t: backward(t, t.shape[-2:], (*t.shape[:-2], *sizes), False, None, None)
+            case "crop_resize":
+                return self._boxes(case)
+            case "resample_backward":
+                backward = self._torch.ops.aten.upsample_bilinear2d_backward
+                return lambda t: backward(t, t.shape[-2:], case.dst.sizes, False, None, None)
             case _:
                 return None
 
-    def _normalizer(self) -> Function:
-        """A function that subtracts MEAN from planes and divides by STD, in place."""
-        mean = self._torch.tensor(MEAN, device=self._device).view(3, 1, 1)
-        factor = (1 / self._torch.tensor(STD, device=self._device)).view(3, 1, 1)
-        return lambda planes: planes.sub_(mean).mul_(factor)
+    def _affine(self, case: Case) -> Function:
+        """A function that multiplies f32 by the scale of a case and adds its zero point, in place."""
+        factor, addend = (self._torch.from_numpy(each).to(self._device) for each in factor_and_addend(case))
+        return lambda planes: planes.mul_(factor).add_(addend)
 
-    def _boxes(self, task: Boxes) -> Function:
-        interpolate, normalized = self._torch.nn.functional.interpolate, self._normalizer()
+    def _boxes(self, case: Case) -> Function:
+        interpolate, affine = self._torch.nn.functional.interpolate, self._affine(case)
+        named = case.operation.arguments(case)
+        view: Function = case.viewed_tensor  # its methods are torch's too
 
-        def crops(t: Any) -> Any:
-            planes = t.permute(2, 0, 1)
-            boxes = [planes[:, y0:y1, x0:x1].float() for y0, x0, y1, x1 in task.of(tuple(t.shape)).tolist()]
-            resized = [interpolate(box[None], task.sizes, mode="bilinear")[0] for box in boxes]
-            return self._torch.stack([normalized(each) for each in resized])
+        def cropped(t: Any) -> Any:
+            planes = view(t)
+            boxes = [planes[:, y0:y1, x0:x1].float() for y0, x0, y1, x1 in named["boxes"].tolist()]
+            return affine(self._torch.cat([interpolate(box[None], named["sizes"], mode="bilinear") for box in boxes]))
 
-        return crops
+        return cropped
 
-    def _converted(self, task: Convert) -> Function:
-        torch = self._torch
-        dtype = getattr(torch, _TYPES[task.dtype])
-        if task.per_channel:
-            return lambda t: t * torch.from_numpy(channel_scales(t.shape[1])).to(self._device).view(-1, 1, 1)
-        if task.scale is None:
-            return lambda t: t
+    def _converted(self, case: Case) -> Function:
+        torch, (factor, addend) = self._torch, factor_and_addend(case)
+        dtype = getattr(torch, _TYPES[case.dst.dtype.name])
+        view: Function = case.viewed_tensor  # its methods are torch's too
+        if not is_arithmetic(case):
+            return view
+        if addend is not None:
+            affine, plain = self._affine(case), torch.contiguous_format
+            return lambda t: affine(view(t).to(dtype, memory_format=plain))
+        factors = torch.from_numpy(factor).to(self._device)
+        if dtype.is_floating_point:
+            return lambda t: view(t) * factors
         limits = torch.iinfo(dtype)
-        return lambda t: (t * task.scale).round_().clamp_(limits.min, limits.max).to(dtype)
+        return lambda t: (view(t) * factors).round_().clamp_(limits.min, limits.max).to(dtype)
 
     def _offer(self, start: Callable[[], object], result: Callable[[], Array], through: Callable[[], Array]) -> Offer:
         """The offer of work that ``start`` begins; it waits if the device is not the CPU, and CUDA has a clock."""
@@ -161,11 +154,11 @@ class Torch(Peer):
 
         return Offer(resident, result, through, seconds, is_elsewhere=True)
 
-    def _new_shapes(self, task: NewShapes, host: Any) -> Offer:
+    def _new_shapes(self, host: Any) -> Offer:
         torch = self._torch
         x = host.to(self._device)
         out = torch.empty(tuple(x.shape)[::-1], dtype=x.dtype, device=self._device)
-        resident_crops, numpy_crops = task.crops(tuple(x.shape)), task.crops(tuple(x.shape))
+        resident_crops, numpy_crops = crops(tuple(x.shape)), crops(tuple(x.shape))
         last = [out]
 
         def start() -> None:
@@ -180,13 +173,10 @@ class Torch(Peer):
         return replace(self._offer(start, lambda: last[0].cpu().numpy(), through), kernel=None)
 
 
-def _moved(task: Move, t: Any) -> Any:
+def _moved(move: Move, t: Any) -> Any:
     """A view, or a flipped copy for negative steps, which torch lacks."""
-    if task.steps:
-        # [::-2] of 1080 begins at 1079: [1::2], flipped. Of 1079 it begins at 1078: [0::2].
-        sizes = tuple(t.shape)
-        starts = [(size - 1) % -step if step < 0 else 0 for size, step in zip(sizes, task.steps, strict=True)]
-        t = t[tuple(slice(start, None, abs(step)) for start, step in zip(starts, task.steps, strict=True))]
-        flipped = [axis for axis, step in enumerate(task.steps) if step < 0]
-        t = t.flip(flipped) if flipped else t
-    return t.permute(task.axes)
+    # [::-2] of 1080 begins at 1079: [1::2], flipped. Of 1079 it begins at 1078: [0::2].
+    starts = [(size - 1) % -step if step < 0 else 0 for size, step in zip(t.shape, move.steps, strict=True)]
+    t = t[tuple(slice(start, None, abs(step)) for start, step in zip(starts, move.steps, strict=True))]
+    flipped = [axis for axis, step in enumerate(move.steps) if step < 0]
+    return (t.flip(flipped) if flipped else t).permute(move.axes)

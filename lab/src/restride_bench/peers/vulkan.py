@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from importlib.resources import files
@@ -26,26 +26,12 @@ from restride.runtime.vulkan.runtime import VulkanMemory, VulkanRuntime
 from restride.tensor.device import Device
 from restride_bench.peers.shapes import LINE, Candidate, Dispatches, candidates, whole
 from restride_bench.peers.weighed import boxes, resizes
+from restride_conformance.case import Case
+from restride_conformance.operations import Rearrange
 from restride_measure import own
-from restride_measure.offer import Absent, Offer, Peer
-from restride_measure.own import dispatched, viewed
-from restride_measure.workloads import (
-    Array,
-    Boxes,
-    Convert,
-    Gradient,
-    Move,
-    NewImages,
-    NewPhotos,
-    NewShapes,
-    Normalize,
-    Page,
-    Pixels,
-    Rearrange,
-    Relayout,
-    Resize,
-    Workload,
-)
+from restride_measure.offer import Absent, Offer, Peer, factor_and_addend, sampling
+from restride_measure.own import dispatched
+from restride_measure.workloads import Array, Workload
 
 _ROWS = 8
 """Number of rows that an invocation of ``bare_bilinear`` computes."""
@@ -61,12 +47,12 @@ class ByHand(Peer):
         self._device = device
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        device, runtime = self._device, self._device.runtime
-        src, dst = workload.desc, TensorDesc(workload.result_dtype, workload.result_sizes)
-        if isinstance(workload.task, Relayout):
-            dst = TensorDesc.parse(workload.task.layout)
+        device, runtime, case = self._device, self._device.runtime, workload.case
+        if case is None:
+            return None
+        src, dst = case.src, case.dst
         bindings = Binding(0, whole(src.nbytes)), Binding(0, whole(dst.nbytes), writes=True)
-        candidates = self._candidates(workload, dst, bindings)
+        candidates = self._candidates(case, bindings)
         if not candidates:
             return None
         middles = [max(sizes) for sizes in zip_longest(*(each.middles for each in candidates), fillvalue=0)]
@@ -88,32 +74,30 @@ class ByHand(Peer):
 
         rs.reorder(rs.asarray(source, device=device), out=rs.Tensor(memories[0], src, device))
         chosen = _fastest(device, candidates, memories)
-        return dispatched(device, start, result, None if isinstance(workload.task, Relayout) else through)
+        return dispatched(device, start, result, through if workload.is_row_major else None)
 
-    def _candidates(self, workload: Workload, dst: TensorDesc, bindings: tuple[Binding, Binding]) -> list[Candidate]:
-        """The hand-written kernels that fit a workload."""
-        task, src = workload.task, workload.desc
-        direct: list[Dispatches] = []
-        if isinstance(task, Resize):
-            direct += _resize(task, src, bindings)
-        if isinstance(task, Convert | Normalize):
-            direct += _by_quads(workload, task, bindings)
-        if isinstance(task, Move | Relayout):
-            direct += candidates(viewed(task, rs.empty(src, self._device)).desc, dst, bindings)
-        if isinstance(task, Rearrange):
-            view = _rearranged(task, rs.empty(src, self._device))
-            direct += candidates(view.desc, TensorDesc(view.dtype, view.sizes), bindings)
-        steps = [*map(Candidate.of, direct)]
-        if isinstance(task, Resize | Gradient):
-            steps += resizes(task, src, dst)
-        if isinstance(task, Boxes):
-            steps += boxes(task, src)
-        return steps
+    def _candidates(self, case: Case, bindings: tuple[Binding, Binding]) -> list[Candidate]:
+        """The hand-written kernels that fit a case."""
+        x = rs.empty(case.src, self._device)
+        match case.op:
+            case "reorder" if case.src.dtype == case.dst.dtype:
+                return [*map(Candidate.of, candidates(case.viewed_tensor(x).desc, case.dst, bindings))]
+            case "reorder":
+                return [*map(Candidate.of, _by_quads(case, bindings))]
+            case "rearrange" if isinstance(case.operation, Rearrange):
+                view = _rearranged(case.word("pattern").replace(",", " "), case.operation.lengths(case), x)
+                return [*map(Candidate.of, candidates(view.desc, TensorDesc(view.dtype, view.sizes), bindings))]
+            case "resample" | "resample_backward":
+                return [*map(Candidate.of, _resize(case, bindings)), *resizes(case)]
+            case "crop_resize":
+                return [*boxes(case)]
+            case _:
+                return []
 
 
-def _rearranged(task: Rearrange, x: rs.Tensor) -> rs.Tensor:
+def _rearranged(pattern: str, lengths: Mapping[str, int], x: rs.Tensor) -> rs.Tensor:
     """The view of ``x`` with an axis for each name of the pattern, in the order of the result."""
-    parts, groups = Pattern.parse(task.pattern).split(x.sizes, dict(task.lengths))
+    parts, groups = Pattern.parse(pattern).split(x.sizes, lengths)
     starts = [0, *accumulate(map(len, parts))]
     split = x.reshape([size for part in parts for size in part])
     return split.permute(*(starts[axis] + place for group in groups for axis, place in group))
@@ -143,22 +127,22 @@ def _fastest(device: Device, candidates: Sequence[Candidate], memories: Sequence
     return candidates[min(taken, key=lambda number: min(taken[number]))]
 
 
-def _by_quads(workload: Workload, task: Convert | Normalize, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
+def _by_quads(case: Case, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
     """Kernels that compute four elements or pixels of a row, in three sizes of groups; none if the types have none."""
-    src = workload.desc
+    src, types = case.src, f"{case.src.dtype}_{case.dst.dtype}"
+    factor, addend = factor_and_addend(case)
     quads, rest = divmod(src.numel, 4)
     more: tuple[int, ...] = ()
-    match task:
-        case Normalize(divides) if src.sizes[0] == 1 and src.numel % 12 == 0:
-            name, quads, more = "bare_normalize_u8_f32", src.numel // 12, (int(divides),)
-        case Convert("u8", 255.0) if src.dtype.name == "f32":
-            name = "bare_cast_f32_u8"
-        case Convert(dtype, None, per_channel):
-            name = f"bare_{src.dtype}_{dtype}" + "_scaled" * per_channel
-            more = (math.prod(src.sizes[2:]) // 4, src.sizes[1]) if per_channel else (1, 1)
-            if name not in _CASTS:
-                return
-        case _:
+    if addend is not None:
+        if src.sizes[0] != 1 or src.numel % 12:
+            return
+        name, quads, more = f"bare_normalize_{types}", src.numel // 12, (int(case["dst_scale"] is not None),)
+    elif case["src_scale"] == 255.0 and types == "f32_u8":
+        name = f"bare_cast_{types}"
+    else:
+        name = f"bare_{types}" + "_scaled" * bool(factor.ndim)
+        more = (math.prod(src.sizes[2:]) // 4, src.sizes[1]) if factor.ndim else (1, 1)
+        if name not in _CASTS:
             return
     if rest:
         return
@@ -166,14 +150,16 @@ def _by_quads(workload: Workload, task: Convert | Normalize, bindings: tuple[Bin
         yield (KernelSpec(name, (size, quads, *more), (), b"", (-(-quads // size), 1, 1), bindings),)
 
 
-def _resize(task: Resize, src: TensorDesc, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
+def _resize(case: Case, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
     """A kernel for planes of f32: nearest, twice as large, or bilinear."""
-    if src.dtype.name != "f32" or src.rank != 4:
+    src, dst = case.src, case.dst
+    if case.op != "resample" or src.dtype.name != "f32" or src.rank != 4:
         return
-    planes, (height, width), (rows, columns) = math.prod(src.sizes[:2]), src.sizes[2:], task.sizes
-    if task.mode == "nearest" and (rows, columns) == (2 * height, 2 * width) and width == 56 and height % 8 == 0:
+    planes, (height, width), (rows, columns) = math.prod(src.sizes[:2]), src.sizes[2:], dst.sizes[2:]
+    mode, antialias = sampling(case)
+    if mode == "nearest" and (rows, columns) == (2 * height, 2 * width) and width == 56 and height % 8 == 0:
         yield (KernelSpec("bare_nearest_x2", (height,), (), b"", (1, height // 8, planes), bindings),)
-    elif task.mode == "linear" and not task.antialias and rows % _ROWS == 0:
+    elif mode == "linear" and not antialias and rows % _ROWS == 0:
         steps = np.array((height / rows, width / columns), np.float32).view(np.uint32)
         constants = height, width, rows, columns, *steps.tolist()
         groups = -(-columns // 64), rows // _ROWS, planes
@@ -201,7 +187,7 @@ class Raw(Peer):
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """The offer; None if it cannot be recorded, or if it is a plain copy, which has its own column."""
-        if workload.nbytes > _MAX_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page | Pixels):
+        if workload.nbytes > _MAX_BYTES or workload.how == "page" or workload.how.startswith("new "):
             return None
         noting = _Noting(self._runtime)
         ours = own.offer(workload, source, Device.over(cast(Runtime, noting)))

@@ -12,8 +12,8 @@ import numpy as np
 
 from restride.tensor.device import Device
 from restride_bench.peers.shapes import MAX_GROUPS
-from restride_measure.offer import Absent, Offer, Peer, installed
-from restride_measure.workloads import Array, Move, Resize, Task, Workload
+from restride_measure.offer import Absent, Move, Offer, Peer, installed, is_of_pixels, sampling
+from restride_measure.workloads import Array, Workload
 
 
 class Wgpu(Peer):
@@ -39,7 +39,7 @@ class Wgpu(Peer):
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         sizes = workload.result_sizes
-        kernel = _kernel(workload.task, source, sizes)
+        kernel = _kernel(workload, source)
         if kernel is None:
             return None
         code, groups = kernel
@@ -85,25 +85,24 @@ Kernel: TypeAlias = tuple[str, tuple[int, int, int]]
 """A shader whose binding 0 is the source and 1 the destination, and its work groups."""
 
 
-def _kernel(  # noqa: PLR0911 - one for each kernel
-    task: Task, x: Array, sizes: tuple[int, ...]
-) -> Kernel | None:
-    """The hand-written kernel of a task; None if there is none."""
-    if x.dtype != "float32":
+def _kernel(workload: Workload, x: Array) -> Kernel | None:  # noqa: PLR0911 - one for each kernel
+    """The hand-written kernel of a workload; None if there is none."""
+    case, sizes = workload.case, workload.result_sizes
+    if x.dtype != "float32" or case is None:
         return None
-    match task:
-        case Move() if not task.is_a_view:
-            return _copy(x) if x.size % 4 == 0 else None
-        case Move((1, 0), ()):
-            return _transpose(x)
-        case Move((0, 2, 3, 1), ()) if x.shape[:2] == (1, 3):
-            return _planes_to_pixels(x)
-        case Resize(_, "linear", False, False) if x.ndim == 4:
-            return _bilinear(x, sizes)
-        case Resize((rows, columns), "nearest") if (rows, columns) == (2 * x.shape[-2], 2 * x.shape[-1]):
-            return _twice(x)
-        case _:
-            return None
+    move = Move.of(workload)
+    if move is not None and move.is_copy:
+        return _copy(x) if x.size % 4 == 0 else None
+    if move == ((1, 0), (1, 1)):
+        return _transpose(x)
+    if move == ((0, 2, 3, 1), (1, 1, 1, 1)) and x.shape[:2] == (1, 3):
+        return _planes_to_pixels(x)
+    if case.op != "resample" or is_of_pixels(case):
+        return None
+    sampled = sampling(case)
+    if sampled == ("linear", False) and x.ndim == 4:
+        return _bilinear(x, sizes)
+    return _twice(x) if sampled[0] == "nearest" and sizes[-2:] == (2 * x.shape[-2], 2 * x.shape[-1]) else None
 
 
 def _copy(x: Array) -> Kernel:

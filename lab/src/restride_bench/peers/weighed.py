@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from restride.kernel import Binding, KernelSpec
 from restride.layout import TensorDesc
-from restride.weights import Request, Resizing, Rows, Shifts, resizing
+from restride.weights import Resizing, Rows, Shifts
 from restride_bench.peers.shapes import LINE, MAX_GROUPS, Candidate, Step, whole
-from restride_measure.workloads import STD, Boxes, Gradient, Resize
+from restride_conformance.case import Case
+from restride_conformance.operations import Resample
 
 _BLOCK = 8
 """Number of rows that an invocation of lab/shaders/direct.comp computes."""
@@ -25,6 +26,9 @@ _LINES = 4
 """Number of rows that an invocation of lab/shaders/weighed.comp computes if ALONG is defined."""
 
 _MAX_CHANNELS = 4
+_CHANNELS = 3
+"""Number of channels of lab/shaders/boxes.comp."""
+
 _MAX_TAPS = 4
 """Maximum number of taps along each axis of lab/shaders/direct.comp."""
 
@@ -42,12 +46,14 @@ class Shape(NamedTuple):
         return self.rows.source_size
 
 
-def resizes(task: Resize | Gradient, src: TensorDesc, result: TensorDesc) -> Iterator[Candidate]:
+def resizes(case: Case) -> Iterator[Candidate]:
     """Candidates for a resize: both axes at once if rows have few taps, and one axis after another."""
-    is_nearest = isinstance(task, Resize) and task.mode == "nearest"
-    if is_nearest or src.dtype != result.dtype or src.dtype.name not in ("u8", "f32"):
+    src, operation = case.src, case.operation
+    if not isinstance(operation, Resample) or operation.moves(case) or src.dtype != case.dst.dtype:
         return
-    shapes = _shapes(_weights(task, src, result), src.sizes)
+    if src.dtype.name not in ("u8", "f32"):
+        return
+    shapes = _shapes(operation.summed(operation.resized(case)), src.sizes)
     is_whole = any(shape.rows.shifts is not None for shape in shapes)
     if is_whole != all(shape.rows.shifts is not None for shape in shapes):
         return
@@ -57,35 +63,20 @@ def resizes(task: Resize | Gradient, src: TensorDesc, result: TensorDesc) -> Ite
                 yield candidate
 
 
-def boxes(task: Boxes, src: TensorDesc) -> Iterator[Candidate]:
+def boxes(case: Case) -> Iterator[Candidate]:
     """Candidates for boxes of pixels, which compute the coordinates of each output in f32."""
-    (_, columns, channels), sizes = src.sizes, task.sizes
-    if src.dtype.name != "u8" or channels != len(STD) or sizes[1] % 4:
+    named, src = case.operation.arguments(case), case.src
+    (_, columns, channels), sizes, bounds = src.sizes, named["sizes"], named["boxes"]
+    if src.dtype.name != "u8" or channels != _CHANNELS or sizes[1] % 4:
         return
-    bounds = task.of(src.sizes)
     extents = bounds[:, 2:] - bounds[:, :2]
     steps = (extents / np.array(sizes)).astype(np.float32).view(np.uint32)
     table = np.concatenate([bounds[:, :2], extents, steps], axis=1).astype(np.uint32)
-    dst_nbytes = task.count * channels * math.prod(sizes) * 4
     for size in LINE:
-        groups = -(-sizes[1] // (4 * size)), sizes[0], task.count
-        kernel = _kernel("bare_boxes", (size, columns, *sizes), table.tobytes(), groups, (src.nbytes, dst_nbytes))
+        groups = -(-sizes[1] // (4 * size)), sizes[0], len(bounds)
+        nbytes = src.nbytes, case.dst.nbytes
+        kernel = _kernel("bare_boxes", (size, columns, *sizes), table.tobytes(), groups, nbytes)
         yield Candidate((Step(kernel),))
-
-
-def _weights(task: Resize | Gradient, src: TensorDesc, result: TensorDesc) -> Resizing:
-    if isinstance(task, Gradient):
-        forward = Request(src.sizes[-len(task.sizes) :])
-        return resizing(result.sizes, forward).transposed()
-    request = Request(
-        task.sizes,
-        axes=task.axes(src.rank),
-        mode=task.mode,
-        antialias=task.antialias,
-        exclude_outside=task.antialias,
-        like=task.like,
-    )
-    return resizing(src.sizes, request, src.dtype.name)
 
 
 def _shapes(weights: Resizing, sizes: Sequence[int]) -> list[Shape]:

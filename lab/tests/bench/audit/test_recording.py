@@ -15,13 +15,13 @@ from restride.runtime.specialization import specialized
 from restride_bench.audit.recording import GPU, Recording, record_case, record_workload
 from restride_conformance import Case
 from restride_conformance.shader.spirv import read_interface
-from restride_measure.workloads import Move, Workload, catalogue
+from restride_measure.workloads import catalogue, of_line
 
 
 def test_a_recording_has_the_choices_of_a_gpu_and_needs_no_device():
-    (transposed,) = record_workload(Workload("t", "g", "f32[64,64]", Move((1, 0))))
+    (transposed,) = record_workload(of_line("t", "g", "reorder f32[64,64] -> f32[64,64] view=.permute(1,0)"))
     assert transposed.shader == "transpose_shared_32"
-    copied = Workload("c", "g", "f32[64,64]", Move((0, 1)))
+    copied = of_line("c", "g", "reorder f32[64,64] -> f32[64,64]")
     assert record_workload(copied) == []
     by_kernel = replace(GPU, choices=replace(GPU.choices, runs="kernel"))
     assert [each.shader for each in record_workload(copied, by_kernel)] == ["run_copy_32"]
