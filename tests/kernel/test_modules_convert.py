@@ -6,11 +6,11 @@ Element types, roundings and roomy limits are the cases' (``restride test``).
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.guarded_memories import run
+from support.narrow_limits import ALWAYS_WALK, CRAMPED, CRAMPED_GENERAL, WHOLE
 from support.random_layouts import random_sides
 from support.sampled import sample
 
@@ -22,16 +22,9 @@ from restride.kernel import Choices, KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.plan.convert import convert_kernels
 from restride.reference import from_buffer, reorder, to_buffer
-from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
 GPU = Limits(choices=Choices("apart"))
-WHOLE = Limits(offset_alignment=0)
-ALWAYS_WALK = SteeredLimits(elements_per_dispatch=0)
-CRAMPED = SteeredLimits(
-    max_buffer_range=512, offset_alignment=16, max_group_count=(3, 65535, 2), elements_per_dispatch=0
-)
-CRAMPED_GENERAL = replace(CRAMPED, elements_per_dispatch=1 << 40)
 
 
 def numbers(dtype: str, sizes: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 import pytest
 from support.guarded_memories import run
+from support.narrow_limits import ALWAYS_WALK, CRAMPED, CRAMPED_GENERAL, NEVER_SEVERAL, WHOLE
 from support.random_layouts import random_sides
 from support.sampled import sample
 
@@ -25,14 +26,7 @@ from restride.reference.memory import from_buffer, to_buffer
 from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
-WHOLE = Limits(offset_alignment=0)
 GPU = Limits(choices=Choices.usual("discrete"))
-ALWAYS_WALK = SteeredLimits(elements_per_dispatch=0)
-NEVER_SEVERAL = SteeredLimits(elements_per_dispatch=1 << 40)
-CRAMPED = SteeredLimits(
-    max_buffer_range=512, offset_alignment=16, max_group_count=(3, 65535, 2), elements_per_dispatch=0
-)
-CRAMPED_GENERAL = replace(CRAMPED, elements_per_dispatch=1 << 40)
 CRAMPED_GPU = replace(CRAMPED, choices=GPU.choices)
 FEWER = [replace(CRAMPED, widest_element=widest, shortcuts=False) for widest in (1, 4, 16)]
 

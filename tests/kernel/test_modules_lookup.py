@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 from support.guarded_memories import run
+from support.narrow_limits import CRAMPED, WHOLE
 from support.random_layouts import random_sides
 from support.sampled import sample
 
@@ -18,14 +19,9 @@ from restride.ops.lookup import read_table
 from restride.plan.lookup import ENTRIES, lookup_kernels, lookup_walks
 from restride.reference import from_buffer, lookup, to_buffer
 from restride_conformance import fill
-from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
 GPU = Limits(choices=Choices("apart"))
-WHOLE = Limits(offset_alignment=0)
-CRAMPED = SteeredLimits(
-    max_buffer_range=512, offset_alignment=16, max_group_count=(3, 65535, 2), elements_per_dispatch=0
-)
 
 
 def require_looked_up(

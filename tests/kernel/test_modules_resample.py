@@ -5,7 +5,10 @@ Whether those are right say the cases (``restride test``), for all types, modes 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -17,7 +20,7 @@ from support.positions import tables_of
 from support.sampled import FULL
 
 import restride as rs
-from restride.arithmetic import NO_ARITHMETIC
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Numbers, arithmetic
 from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.convert import Conversion
@@ -30,39 +33,48 @@ AREA, CUBIC, LINEAR, NEAREST = (Request(mode=mode) for mode in ("area", "cubic",
 WIDENED = Request(mode="linear", antialias=True)
 
 
-def planned(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> tuple[KernelSpec, ...]:
-    return tuple(plan_resample(src, dst, tables, Conversion(src.dtype, dst.dtype, NO_ARITHMETIC), limits))
+FINITE = (-0.0, -0.0, 0.0, 6e-8, 1e-38, -65504.0)
 
 
-def elements(src: TensorDesc) -> Bytes:
-    """Numbers; of floats also zeros of both signs."""
+def planned(
+    src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits = ROOMY, done: Arithmetic = NO_ARITHMETIC
+) -> tuple[KernelSpec, ...]:
+    return tuple(plan_resample(src, dst, tables, Conversion(src.dtype, dst.dtype, done), limits))
+
+
+def general(*arguments: Any) -> tuple[KernelSpec, ...]:
+    """The plan by elements in one window."""
+    with patch("restride.plan.resample.invocations", by_elements):
+        kernels = planned(*arguments)
+    assert {kernel.shader for kernel in kernels} <= {"resample", "resample_nearest"}
+    return kernels
+
+
+def elements(src: TensorDesc, special: tuple[float, ...]) -> Bytes:
+    """Numbers; a fifth of floats is one of ``special``."""
     rng = np.random.default_rng(src.numel)
     if not src.dtype.is_float:
         return rng.integers(0, 256, src.nbytes, np.uint8)
-    numbers = rng.normal(0, 50, src.nbytes // src.dtype.itemsize).astype(src.dtype.dtype)
-    return np.where(rng.random(numbers.shape) < 0.2, np.zeros_like(numbers) * -1, numbers).view(np.uint8)
+    numbers = rng.normal(0, 50, src.nbytes // src.dtype.itemsize)
+    is_special = rng.random(numbers.shape) < 0.2
+    return np.where(is_special, rng.choice(special, numbers.shape), numbers).astype(src.dtype.dtype).view(np.uint8)
 
 
 def require_same_bits(
     device: rs.Device,
     src: TensorDesc,
     dst: TensorDesc,
-    choice: Request,
-    limits: list[Limits],
-    axes: tuple[int, ...] | None = None,
-    gradient: bool = False,
+    tables: Tables,
+    limits: Sequence[Limits] = (ROOMY,),
+    done: Arithmetic = NO_ARITHMETIC,
+    special: tuple[float, ...] = (*FINITE, np.inf),
 ) -> set[str]:
-    """The modules of plans within ``limits``: all write the bytes that the plan by elements in one window writes."""
-    tables = tables_of(src, dst, choice, axes, gradient)
-    source, before = elements(src), np.full(dst.nbytes, 0xCD, np.uint8)
-    plans = dict.fromkeys(planned(src, dst, tables, each) for each in limits)
-    with patch("restride.plan.resample.invocations", by_elements):
-        general = planned(src, dst, tables, ROOMY)
-    assert {kernel.shader for kernel in general} <= {"resample", "resample_nearest"}
-    expected = run(device, general, source, before)
+    """The modules of plans within ``limits``: all write the bytes that the general one writes."""
+    source, before = elements(src, special), np.full(dst.nbytes, 0xCD, np.uint8)
+    expected = run(device, general(src, dst, tables, ROOMY, done), source, before)
+    plans = dict.fromkeys(planned(src, dst, tables, each, done) for each in limits)
     for kernels in plans:
-        result = run(device, kernels, source, before)
-        np.testing.assert_array_equal(result, expected, f"{src} -> {dst}, {choice}")
+        np.testing.assert_array_equal(run(device, kernels, source, before), expected, f"{src} -> {dst}")
     return {kernel.shader for kernels in plans for kernel in kernels}
 
 
@@ -99,8 +111,9 @@ def test_every_module_has_the_bits_of_elements(vulkan_device, data):
         gradient = False
     else:
         gradient = types == ("f32", "f32") and data.draw(st.booleans())
-    assume(taps_fit(src, tables_of(src, dst, choice, axes, gradient), limits))
-    require_same_bits(vulkan_device, src, dst, choice, [limits], axes, gradient)
+    tables = tables_of(src, dst, choice, axes, gradient)
+    assume(taps_fit(src, tables, limits))
+    require_same_bits(vulkan_device, src, dst, tables, [limits], special=FINITE)  # no NaN, whose sign is any
 
 
 @pytest.mark.parametrize(
@@ -132,16 +145,93 @@ def test_every_module_has_the_bits_of_elements(vulkan_device, data):
 )
 def test_every_number_of_rows_has_the_bits_of_elements(vulkan_device, src, dst, choice, shader):
     limits = [replace(ROOMY, choices=Choices(rows=rows)) for rows in CANDIDATES["rows"]]
-    assert require_same_bits(vulkan_device, TensorDesc.parse(src), TensorDesc.parse(dst), choice, limits) == {shader}
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    assert require_same_bits(vulkan_device, src, dst, tables_of(src, dst, choice), limits) == {shader}
 
 
-@pytest.mark.parametrize("sizes", [((9, 8), (9, 32)), ((8, 8), (32, 8)), ((8, 8), (20, 20))])
-def test_a_gradient_is_never_minus_zero(vulkan_device, sizes):
-    src, dst = (TensorDesc("f32", each) for each in sizes)
-    tables = tables_of(src, dst, CUBIC, gradient=True)
-    assert any(table.is_transposed for _, table in tables)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "shader"),
+    [
+        ("u8[3,13,64]", "f32[3,13,11]", WIDENED, "resample_along"),
+        ("f16[27,64]", "f32[27,90]", CUBIC, "resample_along"),
+        ("f32[1,2,7,20]", "f32[1,2,7,7]", AREA, "resample_along"),
+        ("f32[9,600]", "f32[9,13]", WIDENED, "resample_along"),
+        ("bf16[8,400]", "f32[8,5]", AREA, "resample_along"),
+        ("s32[17,32]", "s32[17,6]", WIDENED, "resample_along"),
+        ("f16[15,640,3]", "f32[15,13,3]", WIDENED, "resample_along"),
+        ("f32[15,40,4]", "f32[15,9,4]{0,1,2}", AREA, "resample_along"),
+        ("u8[3,51,20]", "u8[3,7,20]", WIDENED, "resample_across"),
+        ("f16[50,8]", "f16[9,8]", WIDENED, "resample_across"),
+        ("f32[2,500,12]", "u8[2,9,12]", WIDENED, "resample_across"),
+        ("s8[2,50,12]", "f16[2,7,12]", WIDENED, "resample_across"),
+        ("u8[2,50,12]", "f32[2,7,12]", AREA, "resample_across"),
+        *(
+            (f"{dtype}[9,{a},{4 * b}]", f"{dtype}[9,{a // b},4]", AREA, "resample_cells")
+            for dtype, a, b in product(("u8", "s8", "u16", "f16", "f32", "bf16", "s32"), (12, 24), (2, 3, 4))
+        ),
+        *(
+            (f"{dtype}[{2 * a},{17 * b},{12 * c}]", f"{dtype}[2,17,12]", AREA, "resample_cells")
+            for dtype, (a, b, c) in product(("u8", "f16", "f32"), ((1, 3, 4), (2, 2, 2), (2, 1, 2), (3, 2, 4)))
+        ),
+    ],
+)
+def test_every_type_has_the_bits_of_elements(vulkan_device, src, dst, choice, shader):
+    """Blocks of fewer rows than eight, of one, and whole ones; sums of few taps and of hundreds."""
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    assert require_same_bits(vulkan_device, src, dst, tables_of(src, dst, choice)) == {shader}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "shader"),
+    [
+        ("u8[3,9,32]", "f32[3,9,7]", WIDENED, "resample_along"),
+        ("u8[3,9,32,3]", "f32[3,9,7,3]", WIDENED, "resample_along"),
+        ("f32[3,32,8]", "u8[3,7,8]", WIDENED, "resample_across"),
+        ("u8[3,32,8]", "f16[3,7,8]", AREA, "resample_across"),
+        ("u8[3,18,24]", "u8[3,9,12]", AREA, "resample_cells"),
+        ("f16[6,18,24]", "f32[3,9,8]", AREA, "resample_cells"),
+        ("u8[3,9,32]", "u8[3,17,12]", LINEAR, "resample_rows"),
+        ("u8[3,9,8]", "u8[3,17,12]", LINEAR, "resample_runs"),
+        ("f16[3,9,8]", "f32[3,17,48]", LINEAR, "resample_runs"),
+        ("f32[3,9,8]", "f16[3,18,16]", NEAREST, "resample_moves"),
+    ],
+)
+def test_scales_post_ops_and_sums(vulkan_device, src, dst, choice, shader):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    scales = [np.arange(1, 1 + n).reshape(-1, *[1] * (dst.rank - 1 - axis)) / 2 for axis, n in enumerate(dst.sizes)]
+    post_ops = [("linear", 0.5, 3.0), ("clip", -2.0, 90.0), ("relu", 0.25)]
+    for numbers in (
+        Numbers(post_ops=post_ops),
+        Numbers(src_scale=0.5, src_zero_point=3, dst_scale=0.25, dst_zero_point=7),
+        *(Numbers(src_scale=scale, dst_scale=scale[::-1]) for scale in scales),
+        Numbers(src_zero_point=2 * scales[0], dst_zero_point=2 * scales[-1], post_ops=post_ops),
+        Numbers(sum_scale=-0.5),
+    ):
+        done = arithmetic(TensorDesc(src.dtype, dst.sizes), dst, range(dst.rank), numbers)
+        tables = tables_of(src, dst, choice)
+        assert require_same_bits(vulkan_device, src, dst, tables, done=done) == {shader}, numbers
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "gradient"),
+    [
+        ((9, 8), (9, 32), CUBIC, True),
+        ((8, 8), (32, 8), CUBIC, True),
+        ((8, 8), (20, 20), CUBIC, True),
+        ((9, 32), (9, 7), WIDENED, False),
+        ((32, 8), (7, 8), WIDENED, False),
+        ((9, 400), (9, 7), WIDENED, False),
+        ((400, 8), (7, 8), WIDENED, False),
+        ((8, 8), (20, 20), LINEAR, False),
+    ],
+)
+def test_forward_sums_keep_minus_zero_and_a_gradient_never_is(vulkan_device, src, dst, choice, gradient):
+    src, dst = TensorDesc("f32", src), TensorDesc("f32", dst)
+    tables = tables_of(src, dst, choice, gradient=gradient)
+    assert any(table.is_transposed for _, table in tables) == gradient
     source, before = np.full(src.numel, -0.0, np.float32).view(np.uint8), np.full(dst.nbytes, 0xCD, np.uint8)
-    with patch("restride.plan.resample.invocations", by_elements):
-        general = planned(src, dst, tables, ROOMY)
-    for kernels in (planned(src, dst, tables, ROOMY), general):
-        assert not run(vulkan_device, kernels, source, before).any()
+    for kernels in (planned(src, dst, tables), general(src, dst, tables)):
+        result = run(vulkan_device, kernels, source, before).view(np.uint32)
+        assert (result == (0 if gradient else 0x80000000)).all()

@@ -61,10 +61,8 @@ def test_fewer_kernels_to_choose_from(widest, shortcuts):
     ],
 )
 def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
-    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
-
     def names(limits: Limits) -> set[str]:
-        return {kernel.shader for kernel in copy_kernels(src, dst, limits)}
+        return {kernel.shader for kernel in copied(src, dst, limits)}
 
     assert names(ROOMY) == {usual}
     assert names(SteeredLimits(widest_element=4, shortcuts=False)) == {"strided_copy_32"}
@@ -96,7 +94,7 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
     ],
 )
 def test_narrow_elements_go_in_whole_words_where_they_can(src, dst, shader):
-    (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
+    (kernel,) = copied(src, dst, ROOMY)
     assert kernel.shader == shader
 
 
@@ -116,7 +114,7 @@ def test_rows_that_begin_inside_a_chunk_are_not_moved_by_16_bytes(src, dst):
 @pytest.mark.parametrize(("elements", "words"), [("neighbours", 4), ("apart", 2)])
 def test_a_gpu_transposes_bytes_in_half_blocks(elements, words):
     limits = Limits(choices=Choices(elements, "registers"))
-    (kernel,) = copy_kernels(TensorDesc.parse("u8[1024,512]{1,0}"), TensorDesc.parse("u8[1024,512]{0,1}"), limits)
+    (kernel,) = copied("u8[1024,512]{1,0}", "u8[1024,512]{0,1}", limits)
     assert kernel.shader == "transpose_8_aligned"
     assert kernel.constant("A_WORDS") == words
     blocks = 1024 // (4 * words) * (512 // 16)
@@ -141,12 +139,9 @@ def test_a_gpu_transposes_bytes_in_half_blocks(elements, words):
     ],
 )
 def test_transposes_through_shared_memory_where_that_is_the_choice(src, dst, shader):
-    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
-    (kernel,) = copy_kernels(src, dst, Limits(choices=Choices("apart", "shared")))
+    (kernel,) = copied(src, dst, Limits(choices=Choices("apart", "shared")))
     assert kernel.shader == shader
-    assert not {each.shader for each in copy_kernels(src, dst, ROOMY)} & {
-        f"transpose_shared_{n}" for n in (8, 16, 32, 64)
-    }
+    assert not {each.shader for each in copied(src, dst, ROOMY)} & {f"transpose_shared_{n}" for n in (8, 16, 32, 64)}
 
 
 @pytest.mark.parametrize(
@@ -167,9 +162,7 @@ def test_transposes_through_shared_memory_where_that_is_the_choice(src, dst, sha
     ],
 )
 def test_bytes_that_a_group_of_a_transpose_writes_along_a_row(src, choice, groups_of):
-    desc = TensorDesc.parse(src)
-    chosen = replace(ROOMY, choices=Choices(transpose=choice))
-    kernel = copy_kernels(desc, TensorDesc.parse(src + "{0,1}"), chosen)[0]
+    kernel = copied(src, src + "{0,1}", Limits(choices=Choices(transpose=choice)))[0]
     assert tuple(map(kernel.pushed, ("across", "along", "deep"))) == groups_of
 
 
@@ -187,7 +180,7 @@ def test_bytes_that_a_group_of_a_transpose_writes_along_a_row(src, choice, group
 )
 def test_whole_words_of_elements_are_written_without_a_look_for_holes(src, dst, pieces):
     limits = SteeredLimits(elements_per_dispatch=1)
-    kernels = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)
+    kernels = copied(src, dst, limits)
     assert {kernel.shader for kernel in kernels} == {"element_copy"}
     assert all(kernel.constant("OWN_WORDS") for kernel in kernels)
     assert [
@@ -270,7 +263,7 @@ def test_groups_of_a_transpose_are_no_more_than_there_may_be(transpose, shader, 
 )
 @pytest.mark.parametrize("limits", [ROOMY, replace(ROOMY, choices=Choices("apart", "shared"))])
 def test_what_rows_of_a_transpose_have_outside_whole_words_goes_by_elements(src, dst, ends, limits):
-    transposed, *others = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)
+    transposed, *others = copied(src, dst, limits)
     assert transposed.shader.startswith("transpose_shared" if limits.choices.transpose == "shared" else "transpose")
     assert [kernel.shader for kernel in others] == ["element_copy"] * len(ends)
     assert [kernel.pushed("pieces") for kernel in others] == [257 * end for end in ends]
@@ -309,7 +302,7 @@ def test_groups_of_transposes_are_full(src, dst, shader, jumps, group, groups):
     ],
 )
 def test_pieces_of_an_invocation_lie_along_one_axis(src, dst, first):
-    (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
+    (kernel,) = copied(src, dst, ROOMY)
     words = np.frombuffer(kernel.parameters, np.uint32).tolist()
     assert kernel.shader.startswith("strided_copy")
     assert kernel.constant("TOGETHER") == (first is not None)
@@ -376,8 +369,8 @@ def test_pixels_go_by_one_group_where_invocations_are_to_be_many(src, dst):
 
 
 def test_elements_of_16_bytes_have_no_transpose():
-    src, dst = (TensorDesc.parse(text) for text in ("f32[64,128,4]", "f32[64,128,4]{2,0,1}"))
-    assert [kernel.shader for kernel in copy_kernels(src, dst, ROOMY)] == ["strided_copy_128"]
+    (kernel,) = copied("f32[64,128,4]", "f32[64,128,4]{2,0,1}", ROOMY)
+    assert kernel.shader == "strided_copy_128"
 
 
 def test_axes_are_told_by_the_storage_buffer_and_their_number_by_a_constant():
@@ -421,14 +414,6 @@ def test_a_buffer_beyond_the_range_is_split_where_windows_exist_and_refused_wher
     small = Limits(max_buffer_range=4096, offset_alignment=0)
     with pytest.raises(UnsupportedError, match="16384 bytes exceeds the 4096"):
         copy_kernels(src, dst, small)
-
-
-def test_work_groups_stay_within_the_device():
-    src = TensorDesc("u8", (70_000, 3))
-    dst = TensorDesc("u8", (70_000, 3), (5, 1))
-    limits = Limits(max_group_count=(7, 1000, 1))
-    for kernel in copy_kernels(src, dst, limits):
-        assert all(n <= most for n, most in zip(kernel.groups, limits.max_group_count, strict=True))
 
 
 def test_an_empty_tensor_plans_nothing():

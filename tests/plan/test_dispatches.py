@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from math import prod
 
 import numpy as np
 import pytest
+from support.narrow_limits import CRAMPED, CRAMPED_GENERAL
 from support.random_layouts import random_sides
 
 from restride.arithmetic import NO_ARITHMETIC
@@ -22,10 +22,6 @@ from restride.plan.fill import padding_kernels
 from restride.plan.problem import Problem
 from restride_conformance.shader.part import SteeredLimits
 
-CRAMPED = SteeredLimits(
-    max_buffer_range=512, offset_alignment=16, max_group_count=(3, 65535, 2), elements_per_dispatch=0
-)
-CRAMPED_GENERAL = replace(CRAMPED, elements_per_dispatch=1 << 40)
 WHOLE = SteeredLimits(max_buffer_range=1 << 16, offset_alignment=0, max_group_count=(3, 65535, 2))
 
 
