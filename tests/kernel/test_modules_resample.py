@@ -31,8 +31,6 @@ ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))
 AREA, CUBIC, LINEAR, NEAREST = (Request(mode=mode) for mode in ("area", "cubic", "linear", "nearest"))
 WIDENED = Request(mode="linear", antialias=True)
-
-
 FINITE = (-0.0, -0.0, 0.0, 6e-8, 1e-38, -65504.0)
 
 
