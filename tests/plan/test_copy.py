@@ -416,6 +416,12 @@ def test_a_buffer_beyond_the_range_is_split_where_windows_exist_and_refused_wher
         copy_kernels(src, dst, small)
 
 
+def test_work_groups_stay_within_the_device():
+    limits = Limits(max_group_count=(7, 1000, 1))
+    for kernel in copied("u8[70000,3]", "u8[70000,3]{strides=(5,1)}", limits):
+        assert all(n <= most for n, most in zip(kernel.groups, limits.max_group_count, strict=True))
+
+
 def test_an_empty_tensor_plans_nothing():
     empty = TensorDesc("f32", (3, 0))
     assert copy_kernels(empty, empty, ROOMY) == ()
