@@ -660,10 +660,10 @@ def test_the_reference_has_the_libraries_and_modes_that_there_are(image: Array) 
 def test_channels_are_not_taken_for_columns() -> None:
     photo = np.zeros((9, 8, 3), np.uint8)
     for like in ("pillow", "opencv", "scikit-image"):
-        with pytest.raises(DescriptorError, match=rf"like '{like}' resizes rows and columns; .* say axes=\(0, 1\), or"):
+        with pytest.raises(DescriptorError, match=r"the last axes of x look .* say axes=\(0, 1\)"):
             rs.resample(photo, (4, 5), like=like)
         assert rs.resample(photo, (4, 5), axes=(0, 1), like=like).sizes == (4, 5, 3)
-        with pytest.raises(DescriptorError, match=r"the last axes of grad f32.* look like columns and channels"):
+        with pytest.raises(DescriptorError, match=r"the last axes of grad look .* say axes=\(0, 1\)"):
             rs.resample_backward(photo.astype(np.float32), (4, 5), like=like)
         assert rs.resample(np.zeros((2, 3, 9, 8), np.uint8), (4, 5), like=like).sizes == (2, 3, 4, 5)
 
