@@ -12,9 +12,8 @@ import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +45,12 @@ from restride_conformance import commands, selection, sweep
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome, Target, Verdict
-from restride_conformance.report import Report, summary
+from restride_conformance.report import Record
 from restride_conformance.report.compare import compare
-from restride_conformance.report.file import read_json
+from restride_conformance.report.file import json_text, read_record
 from restride_conformance.report.junit import write_junit
 from restride_conformance.report.page import write_page
+from restride_conformance.report.summary import summary
 from restride_conformance.shader import contract
 from restride_measure.selftest import table as selftest
 from restride_measure.selftest.table import table
@@ -657,25 +657,35 @@ def _naming_files(folder: Path) -> tuple[Reader, ...]:
 _REPORT_CASE = "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"
 
 
-def _report() -> bytes:
+def _record() -> Record:
     outcomes = (
-        Outcome(Case.parse(_REPORT_CASE), Verdict.PASSED, "", 0.5),
-        Outcome(Case.parse(f"{_REPORT_CASE} seed=1"), Verdict.FAILED, "1 of 6 elements is wrong\nelement (0, 1)", 0.25),
+        Outcome(_REPORT_CASE, Verdict.PASSED, "", 0.5),
+        Outcome(f"{_REPORT_CASE} seed=1", Verdict.FAILED, "1 of 6 elements is wrong\nelement (0, 1)", 0.25),
     )
-    report = Report(
-        datetime(2026, 1, 2, tzinfo=UTC),
-        1.5,
-        "restride test",
-        ("ci",),
-        "correctness",
-        2,
-        Target(),
-        asdict(_DEVICE),
-        {"restride": "0.1", "python": "3.11"},
-        "Linux",
-        outcomes,
+    return Record(
+        kind="test",
+        started=datetime(2026, 1, 2, tzinfo=UTC),
+        seconds=1.5,
+        command="restride test",
+        options={"mode": "correctness", "catalogues": ["ci"], **asdict(Target())},
+        selected=2,
+        device=asdict(_DEVICE),
+        versions={"restride": "0.1", "python": "3.11"},
+        platform="Linux",
+        outcomes=outcomes,
     )
-    return json.dumps(report.record()).encode()
+
+
+def _measured() -> Record:
+    times = {"resident": {"restride": [1e-3, 2e-3], "copy": [1e-3], "numpy": 5e-3}, "kernel": {"restride": 1e-4}}
+    goals = {"at most 2x numpy": {"met": True, "against": "numpy", "ratio": 0.3}}
+    outcomes = (
+        Outcome("copy f32", Verdict.PASSED, group="copies", figures={"bytes": 4096, **times, "goals": goals}),
+        Outcome("numpy", Verdict.SKIPPED, "no", group="installed", figures={"status": "missing", "sizes": [1, 2]}),
+    )
+    options = {"repeat": 2, "measures": ["resident", "kernel"], "peers": {"numpy": "2"}, "small": True}
+    more = {"problems": ({"case": "a", "message": "b"},), "not_run": {"torch": "not here"}, "warnings": ("busy",)}
+    return replace(_record(), kind="bench", device=None, options=options, outcomes=outcomes, **more)
 
 
 def _audit() -> Table:
@@ -729,7 +739,7 @@ def _loader_files(folder: Path) -> tuple[Reader, ...]:
 
 
 def _json_files(folder: Path) -> tuple[Reader, ...]:
-    report_file, shaders = folder / "report.json", folder / "spirv"
+    record_file, shaders = folder / "record.json", folder / "spirv"
     shaders.mkdir()
     code = modules.load_module("run_copy_32")
     (shaders / "copy.spv").write_bytes(code)
@@ -739,19 +749,17 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
     }
     choices = {"device": "a device", "choices": {"elements": "apart", "transpose": "shared"}}
 
-    @cache
-    def known_report() -> Report:
-        report_file.write_bytes(_report())
-        return read_json(report_file)
+    known = {record.kind: record for record in (_record(), _measured())}
 
-    def read_report(data: bytes) -> None:
-        known = known_report()
-        report_file.write_bytes(data)
-        report = read_json(report_file)
-        for text in (summary(report), str(compare(known, report)), str(compare(report, known))):
+    def read_file(data: bytes) -> None:
+        record_file.write_bytes(data)
+        record = read_record(record_file)
+        before = known.get(record.kind, record)
+        for text in (summary(record), str(compare(before, record)), str(compare(record, before))):
             text.encode()
-        write_junit(report, folder / "report.xml")
-        write_page(report, folder / "report.html")
+        if record.kind == "test":
+            write_junit(record, folder / "report.xml")
+        write_page(record, folder / "report.html")
 
     def read_audit(data: bytes) -> None:
         (folder / "audit.json").write_bytes(data)
@@ -782,7 +790,9 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
             modules.manifest.cache_clear()
 
     return (
-        Reader("reports", read_report, (_report(),), is_json=True, small=300),
+        Reader(
+            "records", read_file, tuple(json_text(each).encode() for each in known.values()), is_json=True, small=300
+        ),
         Reader("choices", read_choices, (json.dumps(choices).encode(),), is_json=True),
         Reader("module manifests", read_list, (json.dumps(listed).encode(),), is_json=True),
         Reader("audits", read_audit, (_audit().json(["navi21"]).encode(),), is_json=True),

@@ -74,7 +74,7 @@ def run_case(
     """
     start = perf_counter()
     reason = why_not(case, device)
-    outcome = Outcome(case, Verdict.SKIPPED, reason) if reason else _run(case, device, started, judging, keep)
+    outcome = Outcome(str(case), Verdict.SKIPPED, reason) if reason else _run(case, device, started, judging, keep)
     return replace(outcome, seconds=perf_counter() - start)
 
 
@@ -94,20 +94,20 @@ def _run(
     except (DeviceLost, DeviceTimeout):
         raise
     except UnsupportedError as error:
-        return Outcome(case, Verdict.UNIMPLEMENTED, str(error))
+        return Outcome(str(case), Verdict.UNIMPLEMENTED, str(error))
     except RestrideError as error:
-        return Outcome(case, Verdict.FAILED, f"{type(error).__name__}: {error}")
+        return Outcome(str(case), Verdict.FAILED, f"{type(error).__name__}: {error}")
     judging()
     if out is None:
         if result.desc != case.dst:
-            return Outcome(case, Verdict.FAILED, f"the operation made {result.desc}, expected {case.dst}")
+            return Outcome(str(case), Verdict.FAILED, f"the operation made {result.desc}, expected {case.dst}")
         after = without_holes(setting, after)
     elif case["out"] == "same":
         source_after = setting.source  # judged as the destination
     if keep is not None:
         keep.write_bytes(after.data)
     if dispatched:
-        return Outcome(case, Verdict.FAILED, f"view {case.view} made {dispatched} dispatches; a view makes none")
+        return Outcome(str(case), Verdict.FAILED, f"view {case.view} made {dispatched} dispatches; a view makes none")
     return judge(case, setting, source_after, after)
 
 
@@ -147,7 +147,7 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
     for which, before, now in (("source", setting.source, source), ("destination", setting.destination, destination)):
         if now.shape != before.shape:
             message = f"the {which} buffer has {now.size} bytes after the run, {before.size} before"
-            return Outcome(case, Verdict.FAILED, message)
+            return Outcome(str(case), Verdict.FAILED, message)
     nbytes = [case.src.nbytes, case.dst.nbytes]
     nbytes = [max(nbytes)] * 2 if case["out"] == "same" else nbytes
     src, dst = (range(before, before + size) for before, size in zip(guards(case), nbytes, strict=True))
@@ -159,10 +159,12 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
     findings += changed_bytes("destination", setting.destination, destination, ~setting.written, dst)
     if not findings:
         doubt = mistrusted(case, setting)
-        return Outcome(case, Verdict.MISTRUSTED if doubt else Verdict.PASSED, doubt or _as_flushed(setting, actual))
+        return Outcome(
+            str(case), Verdict.MISTRUSTED if doubt else Verdict.PASSED, doubt or _as_flushed(setting, actual)
+        )
     # Right elements are drawn as they came, even within an interval, so that only wrong ones show as a difference.
     drawn = pictures.draw(case, np.where(right, actual, setting.lowest), actual)
-    return Outcome(case, Verdict.FAILED, "\n".join(findings), pictures=drawn, wrong=pictures.draw_wrong(right))
+    return Outcome(str(case), Verdict.FAILED, "\n".join(findings), pictures=drawn, wrong=pictures.draw_wrong(right))
 
 
 def _as_flushed(setting: Setting, actual: Array) -> str:

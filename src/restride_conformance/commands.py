@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,13 +29,14 @@ from restride.runtime import choose_runtime
 from restride.runtime.file_store import cache_folder, locked_cached, read_cached, write_cached
 from restride_conformance.case import OPERATIONS, Case
 from restride_conformance.operations import require_valid
-from restride_conformance.record import Outcome, Target, Verdict, add_aftermath
-from restride_conformance.report import Report, first_line, speed_text, summary
+from restride_conformance.record import Outcome, Speed, Target, Verdict, add_aftermath
+from restride_conformance.report import Record, first_line
 from restride_conformance.report.compare import compare
-from restride_conformance.report.file import read_json, write_json
+from restride_conformance.report.file import read_record, write_record
 from restride_conformance.report.junit import write_junit
 from restride_conformance.report.merge import merge
 from restride_conformance.report.page import write_page
+from restride_conformance.report.summary import speed_text, summary
 from restride_conformance.run.limits import BOUNDS
 from restride_conformance.run.parallel import run_all
 from restride_conformance.run.runner import Runner
@@ -155,25 +157,24 @@ def run_test(arguments: argparse.Namespace) -> int:
         outcomes = [judged[place] for place in sorted(judged)]
         for runner in runners:
             add_aftermath(outcomes, runner.aftermath)
-        report = Report(
+        record = Record(
+            kind="test",
             started=started,
             seconds=time.monotonic() - clock,
             command=shlex.join(["restride", *sys.argv[1:]]),
-            catalogues=choice.names,
-            mode=arguments.mode,
+            options={"mode": arguments.mode, "catalogues": list(choice.names), **asdict(target)},
             selected=len(cases),
-            target=target,
             device=host.device,
             versions=host.versions,
             platform=platform.platform(),
             outcomes=tuple(outcomes),
             broken_off=why_ended(broken_off),
         )
-        unpublished = _publish(report, summary(report), files)
+        unpublished = _publish(record, summary(record), files)
     for failure in (broken_off, unpublished):
         if failure is not None:
             raise failure
-    return _exit(report)
+    return _exit(record)
 
 
 def _target(arguments: argparse.Namespace, folder: Path) -> Target:
@@ -221,24 +222,24 @@ def _run_all(
 
 def _line(outcome: Outcome) -> str:
     """The line that the terminal shows for an outcome during the run."""
-    measured = "" if outcome.speed is None else f"{speed_text(outcome.speed)}  "
+    measured = f"{speed_text(Speed(**outcome.figures))}  " if outcome.figures else ""
     why = first_line(outcome.message)
     return f"{outcome.verdict:<14}{measured}{outcome.case}{f'  # {why}' if why else ''}"
 
 
-def _exit(report: Report) -> int:
+def _exit(record: Record) -> int:
     """The exit code of a run.
 
     Raises:
         NothingSelected: no case was judged, or all were skipped.
     """
-    if report.worst is None:
+    if record.worst is None:
         raise NothingSelected("no case was judged")
-    if set(report.counts) == {Verdict.SKIPPED}:
+    if set(record.counts) == {Verdict.SKIPPED}:
         raise NothingSelected("every selected case was skipped")
-    if report.worst in (Verdict.TIMEOUT, Verdict.CRASHED):
+    if record.worst in (Verdict.TIMEOUT, Verdict.CRASHED):
         return Exit.DEVICE_FAILED
-    return Exit.CHECK_FAILED if report.bad else Exit.OK
+    return Exit.CHECK_FAILED if record.bad else Exit.OK
 
 
 # Chooses the cases: those that the arguments name, those that failed last time, or those in both.
@@ -354,7 +355,7 @@ def _write_last_failed(outcomes: Iterable[Outcome]) -> None:
     if path is None:
         return
     with suppress(OSError), locked_cached(path):
-        cases = {case: None for case in _last_failed_lines().values() if case is not None}
+        cases = {str(case): None for case in _last_failed_lines().values() if case is not None}
         for outcome in outcomes:
             if outcome.verdict.is_good:
                 cases.pop(outcome.case, None)
@@ -393,7 +394,7 @@ def _case(line: str) -> Case | None:
 
 # Report files: all that were requested are written, even if one of them fails.
 
-ReportFile = tuple[Callable[[Report, Path], None], Path]
+ReportFile = tuple[Callable[[Record, Path], None], Path]
 """The function that writes a report, and the path to write to."""
 
 
@@ -403,7 +404,7 @@ def _report_files(arguments: argparse.Namespace, sources: Sequence[str | Path]) 
     Raises:
         RestrideError: a file cannot be written, or two options name the same file, or it is one of ``sources``.
     """
-    options = ((write_json, arguments.json), (write_junit, arguments.junitxml), (write_page, arguments.html))
+    options = ((write_record, arguments.json), (write_junit, arguments.junitxml), (write_page, arguments.html))
     files: list[ReportFile] = [(write, Path(name)) for write, name in options if name is not None]
     require_places(*(path for _, path in files))
     for _, path in files:
@@ -411,14 +412,14 @@ def _report_files(arguments: argparse.Namespace, sources: Sequence[str | Path]) 
     return files
 
 
-def _publish(report: Report, text: str, files: Sequence[ReportFile]) -> Exception | None:
+def _publish(record: Record, text: str, files: Sequence[ReportFile]) -> Exception | None:
     """Print ``text``, store the failed cases for ``--lf``, and write every file, even if an earlier one fails.
 
     Returns the first error, or None.
     """
     # Failures of a user's shader say nothing about our kernels, so they are not stored.
-    steps: list[Callable[[], None]] = [] if report.target.shader else [partial(_write_last_failed, report.outcomes)]
-    steps += [partial(say, text, has_lines=True), *(partial(_write, report, *file) for file in files)]
+    steps: list[Callable[[], None]] = [] if record.target.shader else [partial(_write_last_failed, record.outcomes)]
+    steps += [partial(say, text, has_lines=True), *(partial(_write, record, *file) for file in files)]
     first: Exception | None = None
     for step in steps:
         try:
@@ -428,15 +429,15 @@ def _publish(report: Report, text: str, files: Sequence[ReportFile]) -> Exceptio
     return first
 
 
-def _write(report: Report, write: Callable[[Report, Path], None], path: Path) -> None:
-    write(report, path)
+def _write(record: Record, write: Callable[[Record, Path], None], path: Path) -> None:
+    write(record, path)
     tell(f"wrote {path}")
 
 
 # The command `restride report`.
 
 _REPORT_DESCRIPTION = """\
-Reads reports that `restride test --json` wrote, also on other devices, with other drivers or by other versions.
+Reads records that `restride test --json` wrote, also on other devices, with other drivers or by other versions.
 
 examples:
   restride report show report.json
@@ -472,34 +473,34 @@ def _add_report(commands: Commands) -> None:
     _add_reports(several)
     several.set_defaults(run=_run_merge)
 
-    for name, write, what in (
-        ("html", write_page, "write a page to look at"),
-        ("junit", write_junit, "write JUnit XML"),
+    for name, write, what, kind in (
+        ("html", write_page, "write a page to look at", None),
+        ("junit", write_junit, "write JUnit XML", "test"),
     ):
         convert = actions.add_parser(name, help=what)
         convert.add_argument("report", type=Path, metavar="REPORT.json", help="the report to read")
         convert.add_argument("output", type=Path, metavar="OUTPUT", help="the file to write")
-        convert.set_defaults(run=_run_convert, write=write)
+        convert.set_defaults(run=_run_convert, write=write, kind=kind)
 
 
 def _run_compare(arguments: argparse.Namespace) -> int:
     """Print the comparison of two reports."""
-    comparison = compare(read_json(arguments.before), read_json(arguments.after))
-    text = json.dumps(comparison.record(), indent=2, allow_nan=False) if arguments.json else str(comparison)
+    comparison = compare(read_record(arguments.before), read_record(arguments.after))
+    text = json.dumps(comparison.values(), indent=2, allow_nan=False) if arguments.json else str(comparison)
     say(text, has_lines=True)
     return Exit.CHECK_FAILED if comparison.is_worse else Exit.OK
 
 
 def _run_show(arguments: argparse.Namespace) -> int:
     """Print the summary of a report."""
-    say(summary(read_json(arguments.report)), has_lines=True)
+    say(summary(read_record(arguments.report)), has_lines=True)
     return Exit.OK
 
 
 def _run_merge(arguments: argparse.Namespace) -> int:
     """Print the summary of the merged report, and write it."""
     files = _report_files(arguments, arguments.parts)
-    merged = merge([(str(path), read_json(path)) for path in arguments.parts])
+    merged = merge([(str(path), read_record(path, "test")) for path in arguments.parts])
     say(summary(merged), has_lines=True)
     for file in files:
         _write(merged, *file)
@@ -509,5 +510,5 @@ def _run_merge(arguments: argparse.Namespace) -> int:
 def _run_convert(arguments: argparse.Namespace) -> int:
     """Write a report in another form."""
     require_apart([arguments.report], arguments.output)
-    arguments.write(read_json(arguments.report), arguments.output)
+    arguments.write(read_record(arguments.report, arguments.kind), arguments.output)
     return Exit.OK

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, Literal, Self
 
@@ -60,11 +60,12 @@ class Target:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Restore a target from its ``asdict``, which may have been through JSON."""
+        """Restore a target from its ``asdict``, which may have been through JSON, with other members beside its own."""
         shader = record["shader"]
-        return cls(**{**record, "shader": None if shader is None else ShaderUnderTest(**shader)})
+        own = {each.name: record[each.name] for each in fields(cls)}
+        return cls(**{**own, "shader": None if shader is None else ShaderUnderTest(**shader)})
 
-    def repro(self, case: Case, mode: Mode = "correctness") -> str:
+    def repro(self, case: Case | str, mode: Mode = "correctness") -> str:
         """The shell command that runs ``case`` alone on this target, in the mode of the run."""
         words = ["restride", "test", "--repro", str(case), "--runtime", self.runtime]
         default = Target()
@@ -164,55 +165,51 @@ class Pictures:
     gain: int
 
 
+Figure = float | str | bool | None | Sequence[Any] | Mapping[str, Any]
+"""A figure of a row as JSON: a number or text, several of them, or any of these by name."""
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict on a case.
+    """A row of a run: the verdict on one case, and its figures.
 
+    case: the line of a conformance case, or another name of what was looked at or measured.
+    verdict: of what is only measured, PASSED.
     message: the reason in one or more lines, the first a summary; empty if the case passed, unless its speed could not
         be measured or some of its elements are FLUSHED.
     seconds: wall time of the case in its worker, including filling and judging.
+    group: what the row stands under; "" for a conformance case.
+    figures: by name. Of a measure (``MEASURES`` in ``report.table``) the seconds by column, of every round or their
+        median; ``bytes`` are those that the work must read and write.
     wrong: a PNG file that shows which elements are wrong; empty if none are.
     """
 
-    case: Case
+    case: str
     verdict: Verdict
     message: str = ""
     seconds: float = 0.0
-    speed: Speed | None = None
+    group: str = ""
+    figures: Mapping[str, Figure] = field(default_factory=dict)
     pictures: Pictures | None = None
     wrong: bytes = b""
 
     def record(self) -> dict[str, Any]:
         """The outcome as a JSON object; absent values are left out."""
-        record: dict[str, Any] = {"case": str(self.case), "verdict": str(self.verdict), "seconds": self.seconds}
-        if self.message:
-            record["message"] = self.message
-        if self.speed is not None:
-            record["speed"] = asdict(self.speed)
+        own = {name: value for name, value in vars(self).items() if value}
         if self.pictures is not None:
             shown = self.pictures
             files = {name: b64encode(getattr(shown, name)).decode() for name in ("expected", "actual", "difference")}
-            record["pictures"] = {**files, "gain": shown.gain}
-        if self.wrong:
-            record["wrong"] = b64encode(self.wrong).decode()
-        return record
+            own["pictures"] = {**files, "gain": shown.gain}
+        return own | ({"wrong": b64encode(self.wrong).decode()} if self.wrong else {})
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Restore an outcome from its ``record()``, unchecked; ``read_json`` checks records from report files first."""
-        speed, pictures = record.get("speed"), record.get("pictures")
-        if pictures is not None:
-            expected, actual, difference = (b64decode(pictures[name]) for name in ("expected", "actual", "difference"))
-            pictures = Pictures(expected, actual, difference, pictures["gain"])
-        return cls(
-            Case.parse(record["case"]),
-            Verdict(record["verdict"]),
-            record.get("message", ""),
-            record["seconds"],
-            None if speed is None else Speed(**speed),
-            pictures,
-            b64decode(record.get("wrong", "")),
-        )
+        """Restore an outcome from its ``record()``, unchecked; ``read_record`` checks those of files first."""
+        own = {**record, "verdict": Verdict(record["verdict"]), "wrong": b64decode(record.get("wrong", ""))}
+        if "pictures" in own:
+            files = {name: b64decode(own["pictures"][name]) for name in ("expected", "actual", "difference")}
+            own["pictures"] = Pictures(**files, gain=own["pictures"]["gain"])
+        return cls(**own)
 
 
 @dataclass(frozen=True)
@@ -222,7 +219,7 @@ class Aftermath:
     case: the last case before the fault; None: no case had run yet.
     """
 
-    case: Case | None
+    case: str | None
     verdict: Verdict
     message: str
 

@@ -25,7 +25,7 @@ from restride.command.process import NothingSelected, as_interrupts, exit_for
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.runtime import RUNTIMES
-from restride_conformance import Case, Verdict
+from restride_conformance import Verdict
 from restride_conformance.commands import _exit as exit_of
 from restride_conformance.commands import _write_last_failed
 from restride_conformance.commands import last_failed_file as last_failed
@@ -277,7 +277,7 @@ def test_the_report_says_what_ran(capsys, tmp_path):
     report = tmp_path / "report.json"
     for arguments, names in ((["--lf"], ["--lf"]), (["--repro", RIGHT], [])):
         assert restride_test(capsys, *arguments, "--json", report)[0] == 0
-        assert json.loads(report.read_text())["catalogues"] == names
+        assert json.loads(report.read_text())["options"]["catalogues"] == names
         kept(RIGHT)
 
 
@@ -352,7 +352,7 @@ def test_what_happens_behind_a_case_counts_against_that_case(capsys, monkeypatch
     class Late(Runner):
         """A runner that learns of something while it closes."""
 
-        aftermath = (Aftermath(Case.parse(WRONG), Verdict.CRASHED, "the driver fell over"),)
+        aftermath = (Aftermath(WRONG, Verdict.CRASHED, "the driver fell over"),)
 
     command = (sys.executable, FAULTY, fault, WRONG)
     monkeypatch.setattr("restride_conformance.commands.Runner", lambda target: Late(target, command))
@@ -439,17 +439,17 @@ def test_processes_that_make_no_sense_are_refused(capsys, words):
 
 def test_runs_that_end_together_keep_what_failed_in_each():
     """Twenty runs in four threads, each of which adds a case to the file."""
-    outcomes = [Outcome(Case.parse(f"{WRONG[:-2]}{seed}"), Verdict.FAILED) for seed in range(20)]
+    outcomes = [Outcome(f"{WRONG[:-2]}{seed}", Verdict.FAILED) for seed in range(1, 21)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda outcome: _write_last_failed([outcome]), outcomes))
-    assert sorted(last_failed().read_text().splitlines()) == sorted(str(outcome.case) for outcome in outcomes)
+    assert sorted(last_failed().read_text().splitlines()) == sorted(outcome.case for outcome in outcomes)
 
 
 def test_a_report_that_cannot_be_written_costs_nothing_else(capsys, monkeypatch, tmp_path):
     def full(_report, path):
         raise DescriptorError(f"cannot write {path}: the disk is full")
 
-    monkeypatch.setattr("restride_conformance.commands.write_json", full)
+    monkeypatch.setattr("restride_conformance.commands.write_record", full)
     names = ["--json", tmp_path / "report.json", "--junitxml", tmp_path / "report.xml"]
     code, out, err = restride_test(capsys, "--repro", RIGHT, *names)
     assert code == 2

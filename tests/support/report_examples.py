@@ -1,8 +1,8 @@
-"""Reports for tests: every verdict, hostile texts, speeds and pictures."""
+"""Records for tests: every verdict, hostile texts, speeds and pictures."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -11,7 +11,7 @@ from restride.command.parser import parse
 from restride_conformance import commands as report_command
 from restride_conformance.case import Case
 from restride_conformance.record import Outcome, Speed, Target, Verdict
-from restride_conformance.report import Report
+from restride_conformance.report import Record
 from restride_conformance.report.pictures import draw
 
 HOSTILE = "</script><script>document.title = 'owned'</script> <img src=x onerror=\"document.title='owned'\"> \"'&\u2028"
@@ -43,7 +43,7 @@ def wrong_picture():
     actual = expected.copy()
     actual[:, 20:, 40:] -= 3
     return Outcome(
-        PICTURE,
+        str(PICTURE),
         Verdict.FAILED,
         "1500 of 8100 elements are wrong\nelement (0, 20, 40) is 97 (0x61), expected 100 (0x64)",
         0.0521,
@@ -52,17 +52,19 @@ def wrong_picture():
 
 
 def example(**changes):
-    """A report with every verdict; ``changes`` replaces fields."""
-    return replace(_EXAMPLE, **changes)
+    """A record with every verdict; ``changes`` replaces fields, and ``mode`` and ``target`` of its options."""
+    mode, target = ({"mode": changes.pop("mode")} if "mode" in changes else {}), changes.pop("target", None)
+    options = {**_EXAMPLE.options, **mode, **(asdict(target) if target else {})}
+    return replace(_EXAMPLE, **{"options": options, **changes})
 
 
-def passed(*lines, seconds=0.01, speed=None):
+def passed(*lines, seconds=0.01):
     """Passed outcomes of these lines."""
-    return tuple(Outcome(Case.parse(line), Verdict.PASSED, "", seconds, speed) for line in lines)
+    return tuple(Outcome(line, Verdict.PASSED, "", seconds) for line in lines)
 
 
 def outcome(verdict, line="reorder u8[2,3]{1,0} -> u8[2,3]{0,1}", message="", seconds=0.01):
-    return Outcome(Case.parse(line), Verdict(verdict), message, seconds)
+    return Outcome(line, Verdict(verdict), message, seconds)
 
 
 def many(count):
@@ -79,18 +81,21 @@ def many(count):
         line = shapes[number // 7 % 3].format(dtype, size).replace("%d", str(11 * (size - 1)))
         verdict = list(Verdict)[1 + number // 100 % 6] if number % 100 == 99 else Verdict.PASSED
         message = "" if verdict is Verdict.PASSED else f"reason {number // 100 % 6}\nand more of it"
-        found.append(Outcome(Case.parse(line), verdict, message, (number * 7919 % 1000) / 5000))
+        found.append(Outcome(line, verdict, message, (number * 7919 % 1000) / 5000))
     return tuple(found)
 
 
-_EXAMPLE = Report(
+_EXAMPLE = Record(
+    kind="test",
     started=datetime(2025, 3, 4, 5, 6, 7, 250000, UTC),
     seconds=12.5,
     command="restride test smoke --json report.json",
-    catalogues=("smoke", "mine.txt"),
-    mode="correctness",
+    options={
+        "mode": "correctness",
+        "catalogues": ["smoke", "mine.txt"],
+        **asdict(Target(device="llvmpipe", validate="sync")),
+    },
     selected=10,
-    target=Target(device="llvmpipe", validate="sync"),
     device=DEVICE,
     versions={"restride": "0.1.0", "python": "3.11.2", "numpy": "2.4.0"},
     platform="Linux-6.1-x86_64",
@@ -114,7 +119,7 @@ PERF = example(
     mode="perf",
     selected=3,
     outcomes=tuple(
-        Outcome(Case.parse(f"reorder u8[{size},64]{{1,0}} -> u8[{size},64]{{0,1}}"), Verdict.PASSED, "", 0.1, speed)
+        Outcome(f"reorder u8[{size},64]{{1,0}} -> u8[{size},64]{{0,1}}", Verdict.PASSED, "", 0.1, figures=asdict(speed))
         for size, speed in ((64, Speed(1e-4, 0.08, 0.4)), (128, Speed(2e-4, 0.09, 0.5)), (256, Speed(3e-4, 0.1, 0.6)))
     ),
 )

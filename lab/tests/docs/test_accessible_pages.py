@@ -24,10 +24,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 OPTIONS = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
-    "rules": {rule: {"enabled": True} for rule in ("target-size", "label-content-name-mismatch")},
+    "rules": {"target-size": {"enabled": True}},
     "resultTypes": ["violations"],
 }
-"""The last two rules belong to WCAG A and AA, but axe-core runs them only on request."""
+"""The last rule belongs to WCAG AA, but axe-core runs it only on request."""
 
 MORE_OPERATIONS = (
     "pad f32[4,5] -> f32[7,6] before=(1,0) behind=(2,1) mode=reflect",
@@ -86,7 +86,7 @@ def visit(browser, tmp_path_factory):
         if not path.exists():
             write(path)
         size = {"width": width, "height": 900}
-        context = browser.new_context(viewport=size, color_scheme=scheme, permissions=["clipboard-read"])
+        context = browser.new_context(viewport=size, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
         page.goto(path.as_uri())
@@ -122,12 +122,10 @@ def test_no_rule_is_broken_and_nothing_is_cut(visit, write, scheme):
 @pytest.mark.parametrize(
     ("write", "harm", "rule"),
     [
-        (failures, "document.querySelector('#filters label:nth-of-type(2)').firstChild.remove()", "select-name"),
-        (failures, "document.querySelector('td a').setAttribute('aria-label', 'more')", "label-content-name-mismatch"),
+        (failures, "document.querySelector('.scroll').removeAttribute('tabindex')", "scrollable-region-focusable"),
         (failures, "document.querySelector('figure img').removeAttribute('alt')", "image-alt"),
         (failures, "document.documentElement.removeAttribute('lang')", "html-has-lang"),
         (failures, "document.documentElement.style.setProperty('--quiet', '#999')", "color-contrast"),
-        (selftest, "document.querySelector('#speed').removeAttribute('tabindex')", "scrollable-region-focusable"),
         (drawings, "document.querySelector('svg[role]').outerHTML = '<svg role=img></svg>'", "svg-img-alt"),
     ],
 )
@@ -163,7 +161,7 @@ FOCUSED = """() => {
   const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
   const top = document.elementFromPoint(box.x + box.width / 2, box.y + Math.min(box.height / 2, 8));
   return { name: one.tagName, outline: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1,
-    seen: one.contains(top) || one.tagName === "SELECT" };
+    seen: one.contains(top) };
 }"""
 
 
@@ -178,21 +176,4 @@ def test_with_the_tab_key_every_stop_is_outlined_and_in_sight(visit):
         names.append(stop["name"])
         assert stop["outline"], names
         assert stop["seen"], names
-    assert {"A", "DIV", "SUMMARY", "INPUT", "SELECT", "BUTTON"} == set(names)
-
-
-def test_with_keys_alone_a_cell_leads_to_its_cases_and_a_command_is_copied(visit):
-    page = visit(failures)
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "cases"
-    page.locator("#layouts td a").first.focus()
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "cases"
-    page.locator("#list button").first.focus()
-    page.keyboard.press("Enter")
-    # A function, because playwright evaluates expressions by eval, which the page's policy refuses from the second on.
-    page.wait_for_function(
-        "() => document.getElementById('copied').textContent.startsWith('Copied: restride test --repro')"
-    )
-    assert page.locator("#copied").get_attribute("role") == "status"
+    assert {"DIV", "SUMMARY"} == set(names)

@@ -41,7 +41,7 @@ def test_a_wrong_result_is_shown_with_the_command_that_repeats_it(
 
     def fails(case: Case, _device: rs.Device) -> Outcome:
         noted.append((soak.RUNNING / f"soak-{os.getpid()}.txt").read_text(encoding="utf-8"))
-        return Outcome(case, Verdict.FAILED, "1 of 9 elements")
+        return Outcome(str(case), Verdict.FAILED, "1 of 9 elements")
 
     monkeypatch.setattr(soak, "RUNNING", tmp_path)
     monkeypatch.setattr(soak, "run_case", fails)

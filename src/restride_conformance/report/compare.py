@@ -1,4 +1,4 @@
-"""Compare two reports, to see what another device, driver or version changed."""
+"""Compare two records of one kind, to see what another device, driver or version changed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from restride.command.process import UsageError
 from restride.errors import printable
 from restride_conformance.record import Outcome
-from restride_conformance.report import Report, ended_early, facts, first_line, headline
+from restride_conformance.report import Record, first_line
+from restride_conformance.report.summary import ended_early, facts, headline
+from restride_conformance.report.table import call_seconds
 
-FORMAT = "restride-test-comparison"
+FORMAT = "restride-comparison"
 VERSION = 1
 SHOWN = 50
 """Maximum number of lines of each kind in the text; JSON has all of them."""
@@ -20,7 +23,7 @@ SHOWN_SPEEDS = 5
 
 @dataclass(frozen=True)
 class Change:
-    """A case with different verdicts in two reports."""
+    """A case with different verdicts in two records."""
 
     before: Outcome
     after: Outcome
@@ -40,7 +43,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The times of a case in two reports, in seconds per call; a ratio of 2.0 is half as fast."""
+    """The times of a case in two records, in seconds per call; a ratio of 2.0 is half as fast."""
 
     case: str
     before: float
@@ -54,13 +57,13 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The differences between two reports.
+    """The differences between two records.
 
     before, after: the headlines of the two.
     head: facts about the runs that differ, including whether they ended early: name, before, after.
-    only_before, only_after: outcomes of cases that the other report does not have.
+    only_before, only_after: outcomes of cases that the other record does not have.
     changed: cases with different verdicts, those that got worse first.
-    ratios: times of cases with a speed in both reports, the most slowed down first.
+    ratios: times of cases with a speed in both records, the most slowed down first.
     same: number of cases with the same verdict in both.
     """
 
@@ -75,7 +78,7 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """True if a case in both reports got worse. Speeds do not count, because they vary from run to run."""
+        """True if a case in both records got worse. Speeds do not count, because they vary from run to run."""
         return any(change.is_worse for change in self.changed)
 
     @property
@@ -83,7 +86,7 @@ class Comparison:
         """The median ratio of the times; None if no case has a speed in both."""
         return statistics.median(ratio.ratio for ratio in self.ratios) if self.ratios else None
 
-    def record(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """The comparison as ``restride report compare --json`` prints it."""
         return {
             "format": FORMAT,
@@ -97,7 +100,7 @@ class Comparison:
             "only_after": [_short(outcome) for outcome in self.only_after],
             "changed": [
                 {
-                    "case": str(change.after.case),
+                    "case": change.after.case,
                     "worse": change.is_worse,
                     "before": _short(change.before),
                     "after": _short(change.after),
@@ -141,17 +144,20 @@ class Comparison:
         )
 
 
-def compare(before: Report, after: Report) -> Comparison:
-    """Compare two reports case by case; if a report has a case more than once, the worst verdict counts."""
+def compare(before: Record, after: Record) -> Comparison:
+    """Compare two records case by case; if a record has a case more than once, the worst verdict counts.
+
+    Raises:
+        UsageError: they are of two kinds.
+    """
+    if before.kind != after.kind:
+        raise UsageError(f"a record of {before.kind} is not compared with one of {after.kind}")
     first, second = _by_line(before), _by_line(after)
     both = [(first[line], second[line]) for line in first if line in second]
     changes = [Change(old, new) for old, new in both if old.verdict is not new.verdict]
     changes.sort(key=lambda change: (not change.is_worse, -change.after.verdict.severity))
-    ratios = [
-        Ratio(str(new.case), old.speed.seconds, new.speed.seconds)
-        for old, new in both
-        if old.speed is not None and new.speed is not None
-    ]
+    times = [(new.case, call_seconds(old), call_seconds(new)) for old, new in both]
+    ratios = [Ratio(case, old, new) for case, old, new in times if old and new]
     return Comparison(
         headline(before),
         headline(after),
@@ -164,18 +170,18 @@ def compare(before: Report, after: Report) -> Comparison:
     )
 
 
-def _head(before: Report, after: Report) -> Iterator[tuple[str, str, str]]:
-    # "ended early" explains cases that are only in the other report because the run did not reach them.
-    first, second = ({**facts(report), "ended early": ended_early(report)} for report in (before, after))
+def _head(before: Record, after: Record) -> Iterator[tuple[str, str, str]]:
+    # "ended early" explains cases that are only in the other record because the run did not reach them.
+    first, second = ({**facts(record), "ended early": ended_early(record)} for record in (before, after))
     for name in {**first, **second}:
         if first.get(name, "") != second.get(name, ""):
             yield name, first.get(name, ""), second.get(name, "")
 
 
-def _by_line(report: Report) -> dict[str, Outcome]:
-    worst_of_line: dict[str, Outcome] = {}
-    for outcome in report.outcomes:
-        line = str(outcome.case)
+def _by_line(record: Record) -> dict[tuple[str, str], Outcome]:
+    worst_of_line: dict[tuple[str, str], Outcome] = {}
+    for outcome in record.outcomes:
+        line = outcome.group, outcome.case
         known = worst_of_line.get(line)
         if known is None or known.verdict.severity < outcome.verdict.severity:
             worst_of_line[line] = outcome
@@ -183,7 +189,7 @@ def _by_line(report: Report) -> dict[str, Outcome]:
 
 
 def _short(outcome: Outcome) -> dict[str, str]:
-    return {"case": str(outcome.case), "verdict": str(outcome.verdict), "message": first_line(outcome.message)}
+    return {"case": outcome.case, "verdict": str(outcome.verdict), "message": first_line(outcome.message)}
 
 
 def _change_line(change: Change) -> str:

@@ -1,6 +1,6 @@
-"""Write reports to JSON files atomically, and read them as untrusted input.
+"""Write records to JSON files atomically, and read them as untrusted input.
 
-Reading needs the package jsonschema, which checks a report against ``report.schema.json``.
+Reading needs the package jsonschema, which checks a record against ``record.schema.json``.
 """
 
 from __future__ import annotations
@@ -18,33 +18,46 @@ from typing import Any, NoReturn
 
 from restride.command.files import read_bounded, write_whole
 from restride.errors import DescriptorError, UnsupportedError
+from restride_conformance.case import Case
 from restride_conformance.record import Outcome
-from restride_conformance.report import FORMAT, VERSION, Report
+from restride_conformance.report import FORMAT, VERSION, Kind, Record
 
 MAX_BYTES = 48 << 20
-"""Maximum size of a file to read, in bytes: enough for 150,000 cases with all pictures that a report keeps, or for
-200,000 cases, the limit of a report, which take about a minute to read.
+"""Maximum size of a file to read, in bytes: enough for 150,000 cases with all pictures that a record keeps, or for
+200,000 cases, the limit of a record, which take about a minute to read.
 """
 
 
-def write_json(report: Report, path: Path) -> None:
-    """Write the report as JSON; ``write_text`` says how."""
-    write_text(path, json.dumps(report.record(), ensure_ascii=False, allow_nan=False, indent=1))
+def write_record(record: Record, path: Path) -> None:
+    """Write the record as JSON; ``write_text`` says how."""
+    write_text(path, json_text(record))
 
 
-def read_json(path: Path) -> Report:
-    """Read a report from a file that ``write_json`` wrote.
+def json_text(record: Record) -> str:
+    """The record as JSON, an outcome on each line, which a diff shows alone."""
+    values = record.values()
+    outcomes = ",\n".join(map(_line, values.pop("outcomes")))
+    members = [f"{_line(name)}: {_line(value)}" for name, value in values.items()]
+    return "{\n" + ",\n".join([*members, f'"outcomes": [\n{outcomes}\n]']) + "\n}\n"
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def read_record(path: Path, kind: Kind | None = None) -> Record:
+    """Read a record from a file that ``write_record`` wrote, of one kind or of any.
 
     Raises:
         UsageError: no such file, or it has more than ``MAX_BYTES``.
-        DescriptorError: the file is not such a report; the message says what is wrong, and where.
+        DescriptorError: the file is no such record; the message says what is wrong, and where.
         UnsupportedError: jsonschema is not installed.
     """
     data = read_bounded(path, MAX_BYTES)
     try:
-        return _report(data)
+        return _record(data, kind)
     except DescriptorError as error:
-        raise DescriptorError(f"{path} is no test report: {error}") from error
+        raise DescriptorError(f"{path} is no record of a run: {error}") from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -57,26 +70,28 @@ def write_text(path: Path, text: str) -> None:
 
 
 @cache
-def report_schema() -> Mapping[str, Any]:
-    """The JSON Schema of reports."""
-    text = (files(__package__) / "report.schema.json").read_text(encoding="utf-8")
+def schema() -> Mapping[str, Any]:
+    """The JSON Schema of records."""
+    text = (files(__package__) / "record.schema.json").read_text(encoding="utf-8")
     parsed: Mapping[str, Any] = json.loads(text)
     return parsed
 
 
-def _report(data: bytes) -> Report:
+def _record(data: bytes, kind: Kind | None) -> Record:
     record = _parsed(data)
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise DescriptorError(f'it does not begin with "format": "{FORMAT}"')
     if record.get("version") != VERSION:
         shown = reprlib.repr(record.get("version"))
         raise DescriptorError(f"version must be {VERSION}, which this restride reads, is {shown}")
+    if kind not in (None, record.get("kind")):
+        raise DescriptorError(f"kind must be {kind}, is {reprlib.repr(record.get('kind'))}")
     _require_schema(record)
     try:
         datetime.fromisoformat(record["started"]).astimezone(UTC)  # its year may be before 1 or after 9999
     except (ValueError, OverflowError) as error:
         raise DescriptorError(f"started {record['started']!r}: {error}") from error
-    return Report.from_record(record, _outcomes(record["outcomes"]))
+    return Record.from_values(record, _outcomes(record["kind"], record["outcomes"]))
 
 
 def _require_schema(record: dict[str, Any]) -> None:
@@ -84,7 +99,7 @@ def _require_schema(record: dict[str, Any]) -> None:
         import jsonschema
     except ImportError as error:
         raise UnsupportedError(
-            "to check a report, restride needs the package jsonschema: pip install 'restride[report]'"
+            "to check a record, restride needs the package jsonschema: pip install 'restride[report]'"
         ) from error
     for name, value in record.items():
         # JSON can escape half of a surrogate pair, which nothing can print afterwards.
@@ -94,15 +109,17 @@ def _require_schema(record: dict[str, Any]) -> None:
         except UnicodeEncodeError as error:
             shown = ascii(text[max(0, error.start - 20) : error.start + 20])
             raise DescriptorError(f"{name[:80]!a} must have no half of a surrogate pair, is {shown}") from error
-    for wrong in jsonschema.Draft202012Validator(report_schema()).iter_errors(record):
+    for wrong in jsonschema.Draft202012Validator(schema()).iter_errors(record):
         message = wrong.message  # it begins with the wrong value and ends with the broken rule
         shown = message if len(message) <= 400 else f"{message[:200]} ... {message[-200:]}"
         raise DescriptorError(f"{wrong.json_path.removeprefix('$.')[:120]}: {shown}")
 
 
-def _outcomes(records: list[Any]) -> Iterator[Outcome]:
+def _outcomes(kind: Kind, records: list[Any]) -> Iterator[Outcome]:
     for index, record in enumerate(records):
         try:
+            if kind == "test":
+                Case.parse(record["case"])
             yield Outcome.from_record(record)
         except (DescriptorError, UnsupportedError) as error:
             raise DescriptorError(f"outcomes[{index}].case: {error}") from error

@@ -1,4 +1,4 @@
-"""Write a report as JUnit XML, in the form that Jenkins, GitLab and the reporters of GitHub Actions read.
+"""Write the record of a test as JUnit XML, in the form that Jenkins, GitLab and the reporters of GitHub Actions read.
 
 https://github.com/testmoapp/junitxml: a suite with counts and properties, and a testcase for each case, which holds a
 failure, error or skipped element unless the case passed.
@@ -13,8 +13,9 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from restride_conformance.record import Outcome, Verdict
-from restride_conformance.report import Report, ended_early, facts, first_line
+from restride_conformance.report import Record, first_line
 from restride_conformance.report.file import write_text
+from restride_conformance.report.summary import ended_early, facts, op_of
 
 ELEMENTS = {
     Verdict.SKIPPED: "skipped",
@@ -30,42 +31,41 @@ ELEMENTS = {
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(report: Report, path: Path) -> None:
-    """Write the report as JUnit XML, as ``write_text`` does."""
-    numbers = Counter(ELEMENTS.get(outcome.verdict) for outcome in report.outcomes)
+def write_junit(record: Record, path: Path) -> None:
+    """Write the record of a test as JUnit XML, as ``write_text`` does."""
+    numbers = Counter(ELEMENTS.get(outcome.verdict) for outcome in record.outcomes)
     counts = {
-        "tests": str(len(report.outcomes) + bool(report.broken_off)),
+        "tests": str(len(record.outcomes) + bool(record.broken_off)),
         "failures": str(numbers["failure"]),
-        "errors": str(numbers["error"] + bool(report.broken_off)),
+        "errors": str(numbers["error"] + bool(record.broken_off)),
         "skipped": str(numbers["skipped"]),
-        "time": f"{report.seconds:.3f}",
+        "time": f"{record.seconds:.3f}",
     }
     root = ET.Element("testsuites", {"name": "restride test", **counts})
     # Times are in UTC and without a zone, the only form that every reader accepts.
-    started = report.started.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
-    suite = ET.SubElement(root, "testsuite", {"name": _suite_name(report), **counts, "timestamp": started})
+    started = record.started.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+    suite = ET.SubElement(root, "testsuite", {"name": _suite_name(record), **counts, "timestamp": started})
     properties = ET.SubElement(suite, "properties")
-    known = {**facts(report), "command": report.command, "broken off": report.broken_off}
+    known = {**facts(record), "command": record.command, "broken off": record.broken_off}
     for name, value in known.items():
         if value:
             ET.SubElement(properties, "property", {"name": _text(name), "value": _text(value)})
-    for outcome in report.outcomes:
-        _add_case(suite, report, outcome)
-    if report.broken_off:
-        _add_end(suite, report)
+    for outcome in record.outcomes:
+        _add_case(suite, record, outcome)
+    if record.broken_off:
+        _add_end(suite, record)
     ET.indent(root, " ")
     write_text(path, f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n')
 
 
-def _suite_name(report: Report) -> str:
-    return _text(f"restride {report.target.runtime} on {report.device['name']}")
+def _suite_name(record: Record) -> str:
+    return _text(f"restride {record.target.runtime} on {record.device['name']}")
 
 
-def _add_case(suite: ET.Element, report: Report, outcome: Outcome) -> None:
-    case = outcome.case
+def _add_case(suite: ET.Element, record: Record, outcome: Outcome) -> None:
     attributes = {
-        "classname": _text(f"restride.{report.target.runtime}.{case.op}"),
-        "name": _text(str(case)),
+        "classname": _text(f"restride.{record.target.runtime}.{op_of(outcome)}"),
+        "name": _text(outcome.case),
         "time": f"{outcome.seconds:.3f}",
     }
     element = ET.SubElement(suite, "testcase", attributes)
@@ -78,16 +78,16 @@ def _add_case(suite: ET.Element, report: Report, outcome: Outcome) -> None:
         return
     why = _text(f"{outcome.verdict}: {short}" if short else outcome.verdict)
     ET.SubElement(element, kind, {"type": str(outcome.verdict), "message": why}).text = _text(
-        f"{outcome.message}\n{report.target.repro(case, report.mode)}\n".lstrip("\n")
+        f"{outcome.message}\n{record.repro(outcome)}\n".lstrip("\n")
     )
 
 
-def _add_end(suite: ET.Element, report: Report) -> None:
+def _add_end(suite: ET.Element, record: Record) -> None:
     """Add a testcase with an error for the cases that a run did not reach, so that CI does not take it as complete."""
-    attributes = {"classname": _text(f"restride.{report.target.runtime}"), "name": "the whole run", "time": "0.000"}
+    attributes = {"classname": _text(f"restride.{record.target.runtime}"), "name": "the whole run", "time": "0.000"}
     element = ET.SubElement(suite, "testcase", attributes)
-    why = _text(ended_early(report))
-    ET.SubElement(element, "error", {"type": "BROKEN_OFF", "message": why}).text = _text(f"{report.broken_off}\n")
+    why = _text(ended_early(record))
+    ET.SubElement(element, "error", {"type": "BROKEN_OFF", "message": why}).text = _text(f"{record.broken_off}\n")
 
 
 def _text(text: str) -> str:

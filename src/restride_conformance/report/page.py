@@ -1,128 +1,221 @@
-"""Write a report as one HTML page that needs no network: data, style and script are in the file.
+"""Write a record as one HTML page that needs no network and no script: pictures and style are in the file.
 
-The page groups cases by operation, element types and layout family.
+What is not right comes first, then tables, then the run. The cases of a test are counted by operation, element types
+and layout family; those that passed are folded.
 """
 
 from __future__ import annotations
 
-import html
-import json
-import shlex
-from collections.abc import Iterable, Mapping
+import base64
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from restride.dtypes import DTYPES
-from restride.errors import printable
 from restride.layout import TensorDesc
 from restride.layout.equation import nested
 from restride_conformance.case import OPERATIONS, Case
-from restride_conformance.record import Outcome, Verdict
-from restride_conformance.report import Report, ended_early, facts, headline, summary
+from restride_conformance.record import Outcome, Speed, Verdict
+from restride_conformance.report import Record
 from restride_conformance.report.file import write_text
+from restride_conformance.report.summary import ended_early, facts, headline, op_of, speed_text
+from restride_conformance.report.table import Table, figure_text, tables, text_in_page
+
+SHOWN = 100
+"""The outcomes that are not right whose details are open; those of further ones are folded."""
+SLOWEST, REASONS = 10, 15
 
 _CONVERTED = {name: f"{name} to others" for name in DTYPES}
 """For each source type, the row of the page's matrix for cases whose types differ; a row per pair would make 210."""
 
 
-def write_page(report: Report, path: Path) -> None:
-    """Write the report as a page, as ``write_text`` does."""
+def write_page(record: Record, path: Path) -> None:
+    """Write the record as a page, as ``write_text`` does."""
+    write_text(path, page(record))
+
+
+def page(record: Record) -> str:
+    """The record as HTML."""
+    name, device = f"restride {record.kind}", (record.device or {}).get("name", "no device")
+    known = facts(record)
+    shown = [device, known["driver"], known["shader under test"] and f"shader {known['shader under test']}"]
     filled = {
-        "TITLE": html.escape(f"restride test: {report.device['name']}"),
+        "TITLE": text_in_page(f"{name}: {device}"),
         "STYLE": _part("page.css"),
-        "SUMMARY": html.escape(summary(report)),
-        "DATA": _embedded(_record(report)),
-        "SCRIPT": _part("page.js"),
+        "NAME": text_in_page(name),
+        "DEVICE": text_in_page(", ".join(filter(None, shown))),
+        "TONE": _tone(record),
+        "HEADLINE": text_in_page(headline(record)),
+        "SECTIONS": "\n".join(_sections(record)),
     }
-    write_text(path, fill_template(_part("page.html"), filled))
-
-
-def fill_template(template: str, texts: Mapping[str, str]) -> str:
-    """``template`` with ``@@NAME@@`` replaced by text NAME, in one pass, because a text may hold such a mark too."""
-    return "".join(texts[part] if place % 2 else part for place, part in enumerate(template.split("@@")))
+    # In one pass, because a text may hold such a mark too.
+    parts = enumerate(_part("page.html").split("@@"))
+    return "".join(filled[part] if place % 2 else part for place, part in parts)
 
 
 def _part(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
-def _embedded(record: Mapping[str, Any]) -> str:
-    """The record as JSON that is safe inside HTML: without ``</script>``, ``<!--`` and characters above ASCII."""
-    text = json.dumps(record, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _record(report: Report) -> dict[str, Any]:
-    """The data for the page's script, which itself computes only counts."""
-    cases = [_case_record(outcome) for outcome in report.outcomes]
-    return {
-        "headline": printable(headline(report)),
-        "tone": _tone(report),
-        "facts": [[printable(name), printable(value)] for name, value in _facts(report).items() if value],
-        "limits": [[name, limit_text(value)] for name, value in report.device["limits"].items()],
-        "verdicts": [{"name": verdict, "good": verdict.is_good} for verdict in Verdict],
-        "skipped": [[printable(reason), count] for reason, count in report.skip_reasons.items()],
-        "repro": _repro(report),
-        "ops": _ordered((case["op"] for case in cases), OPERATIONS),
-        "types": _ordered((case["type"] for case in cases), (*DTYPES, *_CONVERTED.values())),
-        "layouts": sorted({case["layouts"] for case in cases}),
-        "cases": cases,
-    }
-
-
-def _case_record(outcome: Outcome) -> dict[str, Any]:
-    case = outcome.case
-    # A driver's output may hold control characters, which a page would hide or show as boxes.
-    return outcome.record() | {
-        "message": printable(outcome.message, has_lines=True),
-        "elements": case.elements,
-        "op": case.op,
-        "type": case.src.dtype.name if case.src.dtype == case.dst.dtype else _CONVERTED[case.src.dtype.name],
-        "layouts": f"{family(case.src)} → {family(case.dst)}",
-    }
-
-
-def _tone(report: Report) -> str:
+def _tone(record: Record) -> str:
     """The CSS class of the headline: a verdict (PASSED even if cases were skipped), or EARLY if the run ended early."""
-    if report.bad:
-        return report.bad[0].verdict
-    if ended_early(report):
+    if record.bad:
+        return record.bad[0].verdict
+    if record.problems:
+        return Verdict.FAILED
+    if ended_early(record):
         return "EARLY"
-    return Verdict.PASSED if Verdict.PASSED in report.counts else Verdict.SKIPPED
+    return Verdict.PASSED if Verdict.PASSED in record.counts else Verdict.SKIPPED
 
 
-def _facts(report: Report) -> dict[str, str]:
-    return {
-        **facts(report),
-        "started": report.started.isoformat(sep=" ", timespec="seconds"),
-        "took": f"{report.seconds:,.1f} s",
-        "command": report.command,
+def _sections(record: Record) -> Iterator[str]:
+    problems = (f"<pre>{text_in_page(each['message'])}</pre>" for each in record.problems)
+    yield _section("Problems", _list(problems))
+    bad = (_details(record, outcome, is_open=place < SHOWN) for place, outcome in enumerate(record.bad))
+    yield _section("Not right: the worst and smallest first", _list(bad, "cases"))
+    is_test = record.kind == "test"
+    notes = (f'<p class="note">{text_in_page(note)}</p>' for note in (*record.warnings, *record.notes))
+    cases = {outcome.case: Case.parse(outcome.case) for outcome in record.outcomes} if is_test else {}
+    found = _matrices(record, cases) if is_test else tables(record)
+    yield _section("" if is_test else "Figures", "".join([*notes, *(table.html() for table in found)]))
+    yield _section("What took no part", _pairs(record.not_run))
+    yield _section("Run", _run(record))
+    if is_test:
+        ran = [outcome for outcome in record.outcomes if outcome.verdict is not Verdict.SKIPPED]
+        slowest = sorted(ran, key=lambda outcome: -outcome.seconds)[:SLOWEST]
+        yield _section("Slowest cases, with filling, reference and building pipelines", _list(map(_line, slowest)))
+        reasons = [f"{count:,}: {text_in_page(reason)}" for reason, count in record.skip_reasons.items()]
+        more = [f"... and {len(reasons) - REASONS} more reasons"] if len(reasons) > REASONS else []
+        yield _section("Why cases were skipped", _list([*reasons[:REASONS], *more]))
+        yield _section("Cases", "".join(_folded(record, cases)))
+
+
+def _section(title: str, content: str) -> str:
+    head = f"<h2>{text_in_page(title)}</h2>" if title else ""
+    return content and f"<section>{head}{content}</section>"
+
+
+def _list(items: Iterable[str], kind: str = "lines") -> str:
+    """An HTML list of items; empty text if there are none."""
+    lines = "".join(f"<li>{item}</li>" for item in items)
+    return lines and f'<ul class="{kind}">{lines}</ul>'
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    pairs = "".join(f"<dt>{text_in_page(name)}</dt><dd>{text_in_page(value)}</dd>" for name, value in values.items())
+    return pairs and f"<dl>{pairs}</dl>"
+
+
+def _run(record: Record) -> str:
+    """The facts of the run, and the limits of the device."""
+    known = {
+        **facts(record),
+        "started": record.started.isoformat(sep=" ", timespec="seconds"),
+        "took": f"{record.seconds:,.1f} s",
+        "command": record.command,
     }
+    shown = _pairs({name: value for name, value in known.items() if value})
+    limits = _pairs({name: figure_text(value) for name, value in (record.device or {}).get("limits", {}).items()})
+    return shown + (limits and f"<details><summary>Limits of the device</summary>{limits}</details>")
 
 
-def limit_text(value: Any) -> str:
-    """The text of a device limit, or of a part of one, for a page."""
-    if isinstance(value, list | tuple):
-        return " x ".join(map(limit_text, value))
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {limit_text(each)}" for name, each in value.items())
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return str(value)
+def _line(outcome: Outcome) -> str:
+    """An outcome without its details."""
+    speed = f", {text_in_page(' '.join(speed_text(Speed(**outcome.figures)).split()))}" if outcome.figures else ""
+    return f"<code>{text_in_page(outcome.case)}</code> {_time(outcome.seconds)}{speed}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
+
+
+def _details(record: Record, outcome: Outcome, *, is_open: bool) -> str:
+    """An outcome with its message, the command that reruns it, and its pictures."""
+    parts = [f'<pre class="message">{text_in_page(outcome.message)}</pre>'] if outcome.message else []
+    if record.kind == "test":
+        parts.append(f'<pre class="repro"><code>{text_in_page(record.repro(outcome))}</code></pre>')
+    parts += [f'<div class="pictures">{"".join(_pictures(outcome))}</div>'] if outcome.pictures or outcome.wrong else []
+    head = f'<span class="verdict">{outcome.verdict}</span> <code>{text_in_page(outcome.case)}</code>'
+    summary = f"<summary>{head} {_time(outcome.seconds)}</summary>"
+    body = f'<div class="body">{"".join(parts)}</div>'
+    return f'<details class="{outcome.verdict}"{" open" * is_open}>{summary}{body}</details>'
+
+
+def _pictures(outcome: Outcome) -> Iterator[str]:
+    if outcome.wrong:
+        yield _picture(outcome.wrong, "wrong elements in red; the last axis goes across, all others down")
+    if outcome.pictures is not None:
+        gain = outcome.pictures.gain
+        factor = f"{gain:,}" if gain < 1e6 else f"2^{gain.bit_length() - 1}"
+        yield _picture(outcome.pictures.expected, "expected")
+        yield _picture(outcome.pictures.actual, "actual")
+        yield _picture(outcome.pictures.difference, f"difference x {factor}")
+
+
+def _picture(png: bytes, name: str) -> str:
+    source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+    return f'<figure><img src="{source}" alt="{name}"><figcaption>{name}</figcaption></figure>'
+
+
+# The cases of a test.
+
+
+def _matrices(record: Record, cases: Mapping[str, Case]) -> Iterator[Table]:
+    """Yield tables of how many cases passed, with a column for each operation: by element type, and by layouts."""
+    types = (*DTYPES, *_CONVERTED.values())
+    for head, title, name_of, order in (
+        ("type", "Operation and element type", _type, types),
+        ("layouts", "Operation and layout, source → destination", _layouts, ()),
+    ):
+        yield _matrix(head, title, [(name_of(cases[outcome.case]), outcome) for outcome in record.outcomes], order)
+
+
+def _matrix(head: str, title: str, named: Sequence[tuple[str, Outcome]], order: Sequence[str]) -> Table:
+    cells: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    for name, outcome in named:
+        cells[name, op_of(outcome)].append(outcome)
+    ops = _ordered((op for _, op in cells), OPERATIONS)
+    rows = [
+        [name, *(_counts(cells.get((name, op), ())) for op in ops)] for name in _ordered((n for n, _ in cells), order)
+    ]
+    return Table(title, [[head, *ops], *rows], "✓ passed, ✗ not right, of those that ran")
+
+
+def _counts(outcomes: Sequence[Outcome]) -> str:
+    """How many outcomes passed, or are not right of those that ran, and those of every other verdict."""
+    counts = {verdict: sum(each.verdict is verdict for each in outcomes) for verdict in reversed(Verdict)}
+    bad = sum(not each.verdict.is_good for each in outcomes)
+    passed, ran = counts.pop(Verdict.PASSED), len(outcomes) - counts[Verdict.SKIPPED]
+    others = [f"{count:,} {verdict.lower()}" for verdict, count in counts.items() if count and verdict != "FAILED"]
+    first = [f"✗ {bad:,} of {ran:,}"] if bad else [f"✓ {passed:,}"] if passed else []
+    return ", ".join([*first, *others])
+
+
+def _folded(record: Record, cases: Mapping[str, Case]) -> Iterator[str]:
+    """Yield the cases that are right by operation and element type."""
+    groups: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    for outcome in record.outcomes:
+        if outcome.verdict.is_good:
+            groups[op_of(outcome), _type(cases[outcome.case])].append(outcome)
+    for (op, type_), outcomes in groups.items():
+        head = f"<summary>{op}, {type_}: {_counts(outcomes)}</summary>"
+        yield f"<details>{head}{_list(map(_line, outcomes))}</details>"
+
+
+def _type(case: Case) -> str:
+    src = case.src.dtype
+    return src.name if src == case.dst.dtype else _CONVERTED[src.name]
+
+
+def _layouts(case: Case) -> str:
+    return f"{family(case.src)} → {family(case.dst)}"
 
 
 def _ordered(names: Iterable[str], order: Iterable[str]) -> list[str]:
     """The distinct ``names`` in the order of ``order``, then those that are not in it, sorted."""
     present = set(names)
     return [name for name in order if name in present] + sorted(present.difference(order))
-
-
-def _repro(report: Report) -> list[str]:
-    """The command that reruns a case, as the two parts before and after the case's quoted line."""
-    blank = Case("reorder", TensorDesc("u8", (1,)), TensorDesc("u8", (1,)))
-    before, _, after = report.target.repro(blank, report.mode).partition(shlex.quote(str(blank)))
-    return [before, after]
 
 
 STRIDED = ("row-major", "permuted", "padded", "flipped", "interleaved")

@@ -193,7 +193,7 @@ class WorkerProcess(JsonProcess):
         self.is_usable = False
         self.aftermath: tuple[Aftermath, ...] = ()
         self._target = target
-        self._case_before: Case | None = None
+        self._line_before: str | None = None
         self._layer = None if target.validate is None else Layer(target.validate)
         try:
             super().__init__(command, _environment(target, self._layer))
@@ -221,13 +221,13 @@ class WorkerProcess(JsonProcess):
         try:
             outcome = self._with_messages(self._run(case, command))
         except WorkerDied as died:
-            self.aftermath = (*self._late_messages(), Aftermath(self._case_before, died.verdict, str(died)))
+            self.aftermath = (*self._late_messages(), Aftermath(self._line_before, died.verdict, str(died)))
             self.kill()
             raise
         except BaseException:
             self.kill()
             raise
-        self._case_before = case
+        self._line_before = str(case)
         if outcome.verdict in (Verdict.TIMEOUT, Verdict.CRASHED):
             self.kill()
         else:
@@ -263,7 +263,7 @@ class WorkerProcess(JsonProcess):
         end = self.end(CLOSING)
         late = self._late_messages()
         if end:
-            late.append(Aftermath(self._case_before, Verdict.CRASHED, end))
+            late.append(Aftermath(self._line_before, Verdict.CRASHED, end))
         return tuple(late)
 
     def _run(self, case: Case, command: dict[str, Any]) -> Outcome:
@@ -282,9 +282,9 @@ class WorkerProcess(JsonProcess):
                     deadline, late = time.monotonic() + on_host, f"its results were not judged after {on_host:g} s"
             return Outcome.from_record(answer["outcome"])
         except WorkerDied as died:
-            if died.verdict is Verdict.CRASHED and not has_started and self._case_before is not None:
+            if died.verdict is Verdict.CRASHED and not has_started and self._line_before is not None:
                 raise  # the case was still in numpy, which does not crash: the driver did, after the previous case
-            return Outcome(case, died.verdict, str(died), time.monotonic() - begin)
+            return Outcome(str(case), died.verdict, str(died), time.monotonic() - begin)
 
     def _with_messages(self, outcome: Outcome) -> Outcome:
         """The outcome, at best FAILED if the validation layer has messages; those of opening go to the first case."""
@@ -299,7 +299,7 @@ class WorkerProcess(JsonProcess):
         return [] if self._layer is None else self._layer.messages()
 
     def _late_messages(self) -> list[Aftermath]:
-        return [Aftermath(self._case_before, Verdict.FAILED, message) for message in self._messages()]
+        return [Aftermath(self._line_before, Verdict.FAILED, message) for message in self._messages()]
 
 
 def _environment(target: Target, layer: Layer | None) -> dict[str, str]:

@@ -109,7 +109,7 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], ans
         answer({"judging": True})
 
     def ended(verdict: Verdict, message: str) -> Outcome:
-        return Outcome(case, verdict, message, time.perf_counter() - begin)
+        return Outcome(str(case), verdict, message, time.perf_counter() - begin)
 
     _end_after(preparation(target, case))
     if isinstance(device.runtime, RuntimeUnderTest):
@@ -119,7 +119,7 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], ans
         outcome = run_case(case, device, started=started, judging=judging, keep=keep)
         if command["mode"] == "perf" and outcome.verdict is Verdict.PASSED:
             judging()  # the host prepares the tensors once more
-            outcome = _measured(outcome, device, started)
+            outcome = _measured(case, outcome, device, started)
     except TakesNoPart as reason:
         return ended(Verdict.SKIPPED, str(reason))
     except DeviceTimeout:
@@ -133,10 +133,10 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], ans
     return outcome
 
 
-def _measured(outcome: Outcome, device: Device, started: Callable[[], None]) -> Outcome:
+def _measured(case: Case, outcome: Outcome, device: Device, started: Callable[[], None]) -> Outcome:
     """The outcome with its speed, or with the reason why it has none: too little memory for measuring is no failure."""
     try:
-        return replace(outcome, speed=measure_case(outcome.case, device, started))
+        return replace(outcome, figures=asdict(measure_case(case, device, started)))
     except (DeviceLost, DeviceTimeout):
         raise
     except RestrideError as error:

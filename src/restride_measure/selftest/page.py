@@ -10,7 +10,7 @@ from typing import Any
 
 from restride.command.stopwatch import rounds_text
 from restride.errors import printable
-from restride_conformance.report.page import fill_template, limit_text
+from restride_conformance.report.table import figure_text
 from restride_measure.selftest.part import NOTHING
 from restride_measure.selftest.speeds import call_rows, copy_speed, speed_rows, transfer_rows, ttc57_rows
 from restride_measure.tuning import milliseconds
@@ -33,7 +33,8 @@ def page(record: Mapping[str, Any]) -> str:
         "NOTES": "".join(f'<p class="note">{_text(note)}</p>' for note in _notes(record)),
         **{name.upper(): _part(record, name) for name in _PARTS},
     }
-    return fill_template((files(__package__) / "page.html").read_text(encoding="utf-8"), filled)
+    template = enumerate((files(__package__) / "page.html").read_text(encoding="utf-8").split("@@"))
+    return "".join(filled[part] if place % 2 else part for place, part in template)
 
 
 def _text(value: Any) -> str:
@@ -48,7 +49,7 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "API", f"Vulkan {device['api_version']}"
         yield "memory", f"{device['heap_bytes'] / 2**30:.1f} GiB"
         for name, value in device["limits"].items():
-            yield name.replace("_", " "), limit_text(value) + _UNITS.get(name, "")
+            yield name.replace("_", " "), figure_text(value) + _UNITS.get(name, "")
     yield "system", record["system"]
     yield "processor", record["processor"]
     yield "versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())

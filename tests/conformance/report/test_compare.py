@@ -1,7 +1,7 @@
 """Two reports side by side, and the commands that read kept reports."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from support.report_examples import DEVICE, PERF, A, B, C, D, example, outcome, run
@@ -9,9 +9,9 @@ from support.report_examples import DEVICE, PERF, A, B, C, D, example, outcome, 
 from restride.command.process import Exit, UsageError
 from restride.errors import DescriptorError
 from restride_conformance.record import Speed
-from restride_conformance.report import summary
 from restride_conformance.report.compare import compare
-from restride_conformance.report.file import read_json, write_json
+from restride_conformance.report.file import read_record, write_record
+from restride_conformance.report.summary import summary
 
 
 def report(*verdicts, lines=(A, B, C, D), **changes):
@@ -70,8 +70,8 @@ def test_a_run_that_ended_early_is_noted():
 
 def test_cases_that_only_one_report_has_are_listed_and_do_not_count():
     comparison = compare(report("PASSED", "PASSED", "FAILED"), report("FAILED", lines=(D,)))
-    assert [str(one.case) for one in comparison.only_before] == [A, B, C]
-    assert [str(one.case) for one in comparison.only_after] == [D]
+    assert [one.case for one in comparison.only_before] == [A, B, C]
+    assert [one.case for one in comparison.only_after] == [D]
     assert not comparison.is_worse
     assert "only in the second: 1\n  FAILED" in str(comparison)
 
@@ -87,7 +87,7 @@ def test_speeds_are_compared_by_time():
     faster = replace(
         PERF,
         outcomes=tuple(
-            replace(one, speed=Speed(one.speed.seconds * factor, 1, 1))
+            replace(one, figures=asdict(Speed(one.figures["seconds"] * factor, 1, 1)))
             for one, factor in zip(PERF.outcomes, factors, strict=True)
         ),
     )
@@ -104,10 +104,10 @@ def test_a_call_takes_time_so_every_ratio_is_a_number_of_json(tmp_path, capsys):
     paths = [tmp_path / name for name in ("fast.json", "slow.json", "none.json")]
     for path, seconds in zip(paths, (1e-12, 1e12, 0), strict=True):
         speed = Speed(seconds, 0, 0)
-        write_json(replace(PERF, outcomes=tuple(replace(one, speed=speed) for one in PERF.outcomes)), path)
+        write_record(replace(PERF, outcomes=tuple(replace(one, figures=asdict(speed)) for one in PERF.outcomes)), path)
     assert run("compare", *paths[:2], "--json") == Exit.OK
     assert json.loads(capsys.readouterr().out)["median_ratio"] == 1e24
-    with pytest.raises(DescriptorError, match=r"outcomes\[0\].speed.seconds: 0 is less than the minimum of 1e-12"):
+    with pytest.raises(DescriptorError, match=r"outcomes\[0\].figures.seconds: 0 is less than the minimum of 1e-12"):
         run("compare", paths[0], paths[2])
 
 
@@ -122,8 +122,8 @@ def test_the_text_of_a_long_comparison_is_bounded():
 @pytest.fixture
 def kept(tmp_path):
     paths = [tmp_path / name for name in ("good.json", "bad.json")]
-    write_json(report("PASSED", "PASSED"), paths[0])
-    write_json(report("PASSED", "FAILED"), paths[1])
+    write_record(report("PASSED", "PASSED"), paths[0])
+    write_record(report("PASSED", "FAILED"), paths[1])
     return paths
 
 
@@ -141,7 +141,7 @@ def test_compare_ends_with_1_where_something_got_worse(kept, capsys):
 def test_compare_prints_json(kept, capsys):
     assert run("compare", *kept, "--json") == Exit.CHECK_FAILED
     printed = json.loads(capsys.readouterr().out)
-    assert (printed["format"], printed["version"]) == ("restride-test-comparison", 1)
+    assert (printed["format"], printed["version"]) == ("restride-comparison", 1)
     assert printed["worse"] is True
     assert printed["changed"] == [
         {
@@ -155,7 +155,7 @@ def test_compare_prints_json(kept, capsys):
 
 def test_show_prints_the_summary(kept, capsys):
     assert run("show", kept[1]) == Exit.OK
-    assert capsys.readouterr().out == summary(read_json(kept[1])) + "\n"
+    assert capsys.readouterr().out == summary(read_record(kept[1])) + "\n"
 
 
 @pytest.mark.parametrize(("action", "begin"), [("html", "<!DOCTYPE html>"), ("junit", "<?xml")])
@@ -166,7 +166,7 @@ def test_a_kept_report_is_converted(kept, tmp_path, action, begin):
 
 def test_files_that_are_no_report_are_refused(tmp_path, kept):
     (tmp_path / "none.json").write_text("{}")
-    with pytest.raises(DescriptorError, match=r"none\.json is no test report"):
+    with pytest.raises(DescriptorError, match=r"none\.json is no record of a run"):
         run("compare", kept[0], tmp_path / "none.json")
     with pytest.raises(UsageError, match="required"):
         run()

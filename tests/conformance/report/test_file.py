@@ -4,13 +4,13 @@ import copy
 import json
 import re
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import get_args
 
 import jsonschema
 import pytest
 from support.devices import open_device
-from support.report_examples import PERF, PICTURE, example, many, wrong_picture
+from support.report_examples import PERF, PICTURE, example, many
 
 from restride.command.files import require_places
 from restride.command.process import UsageError
@@ -18,8 +18,10 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime import DeviceInfo
 from restride_conformance import Case, run_case
 from restride_conformance.record import Mode, Outcome, Pictures, Profile, ShaderUnderTest, Speed, Target, Verdict
-from restride_conformance.report import MESSAGE_CHARACTERS, summary
-from restride_conformance.report.file import read_json, report_schema, write_json
+from restride_conformance.report import MESSAGE_CHARACTERS, Kind, Record
+from restride_conformance.report.file import json_text, read_record, schema, write_record
+from restride_conformance.report.summary import summary
+from restride_conformance.report.table import MEASURES
 
 
 @pytest.fixture
@@ -29,14 +31,14 @@ def path(tmp_path):
 
 @pytest.fixture(scope="module")
 def record():
-    return json.loads(json.dumps(example().record()))
+    return json.loads(json_text(example()))
 
 
 def refused(path, data):
-    """What ``read_json`` says against a file."""
+    """What ``read_record`` says against a file."""
     path.write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
     with pytest.raises(DescriptorError) as caught:
-        read_json(path)
+        read_record(path)
     assert str(path) in str(caught.value)
     return str(caught.value)
 
@@ -55,9 +57,9 @@ def refused(path, data):
     ],
 )
 def test_what_is_written_is_read_back_and_fits_the_schema(report, path):
-    write_json(report, path)
-    assert read_json(path) == report
-    jsonschema.validate(json.loads(path.read_bytes()), report_schema(), cls=jsonschema.Draft202012Validator)
+    write_record(report, path)
+    assert read_record(path) == report
+    jsonschema.validate(json.loads(path.read_bytes()), schema(), cls=jsonschema.Draft202012Validator)
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
@@ -66,9 +68,9 @@ def test_a_real_run_is_written_and_read_back(path):
     with open_device("vulkan") as device:
         outcomes = tuple(run_case(Case.parse(line), device) for line in lines)
         report = example(outcomes=outcomes, selected=2, device=asdict(device.info))
-    write_json(report, path)
-    jsonschema.validate(json.loads(path.read_bytes()), report_schema(), cls=jsonschema.Draft202012Validator)
-    back = read_json(path)
+    write_record(report, path)
+    jsonschema.validate(json.loads(path.read_bytes()), schema(), cls=jsonschema.Draft202012Validator)
+    back = read_record(path)
     assert back.outcomes == outcomes
     assert [one.verdict for one in back.outcomes] == ["PASSED", "PASSED"]
     assert back.device["limits"]["max_group_count"] == list(device.info.limits.max_group_count)
@@ -76,17 +78,17 @@ def test_a_real_run_is_written_and_read_back(path):
 
 
 def test_a_file_that_cannot_be_replaced_stays_whole(path):
-    write_json(PERF, path)
-    bad = example(outcomes=(Outcome(PICTURE, Verdict.PASSED, seconds=float("nan")),))
+    write_record(PERF, path)
+    bad = example(outcomes=(Outcome(str(PICTURE), Verdict.PASSED, seconds=float("nan")),))
     with pytest.raises(ValueError, match="JSON"):
-        write_json(bad, path)
-    assert read_json(path) == PERF
+        write_record(bad, path)
+    assert read_record(path) == PERF
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
 @pytest.mark.parametrize("place", ["", "none/report.json"])
 def test_a_place_that_takes_no_file_is_named(tmp_path, place):
-    for action in (lambda target: write_json(example(), target), require_places):
+    for action in (lambda target: write_record(example(), target), require_places):
         with pytest.raises(UsageError, match=r"cannot write .*: "):
             action(tmp_path / place)
     require_places(tmp_path / "report.json")
@@ -94,14 +96,14 @@ def test_a_place_that_takes_no_file_is_named(tmp_path, place):
 
 def test_a_link_is_followed(tmp_path, path):
     (tmp_path / "link.json").symlink_to(path)
-    write_json(PERF, tmp_path / "link.json")
+    write_record(PERF, tmp_path / "link.json")
     assert (tmp_path / "link.json").is_symlink()
-    assert read_json(path) == PERF
+    assert read_record(path) == PERF
 
 
 def test_a_name_that_is_no_text_is_written_as_text(path):
-    write_json(example(command="restride test \udcff.txt"), path)
-    assert read_json(path).command == "restride test ?.txt"
+    write_record(example(command="restride test \udcff.txt"), path)
+    assert read_record(path).command == "restride test ?.txt"
 
 
 # What others may have sent.
@@ -110,7 +112,7 @@ def test_a_name_that_is_no_text_is_written_as_text(path):
 def test_paths_that_are_no_file_are_named(tmp_path):
     for place in (tmp_path, tmp_path / "none.json"):
         with pytest.raises(UsageError, match=r"cannot read .*: (not a file|no such file)"):
-            read_json(place)
+            read_record(place)
 
 
 @pytest.mark.parametrize(
@@ -140,11 +142,11 @@ def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
     monkeypatch.setattr("restride_conformance.report.file.MAX_BYTES", 100)
     path.write_bytes(b" " * 101)
     with pytest.raises(UsageError, match=rf"{path.name}: it has more than 100 bytes"):
-        read_json(path)
+        read_record(path)
 
 
 def test_more_outcomes_than_a_report_may_have_are_refused_unread(path, record):
-    most = report_schema()["properties"]["outcomes"]["maxItems"]
+    most = schema()["properties"]["outcomes"]["maxItems"]
     message = refused(path, record | {"outcomes": [0] * (most + 1)})
     assert re.search(r"outcomes: \[0, 0, .* is too long", message)
     assert "outcomes[0]: 0 is not of type 'object'" in refused(path, record | {"outcomes": [0] * most})
@@ -154,7 +156,7 @@ def test_more_outcomes_than_a_report_may_have_are_refused_unread(path, record):
 def test_halves_of_surrogate_pairs_are_refused_and_pairs_are_read(path, record, member):
     assert f"{member!r} must have no half of a surrogate pair" in refused(path, record | {member: "\ud83d!"})
     path.write_text(json.dumps(record | {member: "\U0001f600 \\ud83d"}))
-    assert getattr(read_json(path), member) == "\U0001f600 \\ud83d"
+    assert getattr(read_record(path), member) == "\U0001f600 \\ud83d"
 
 
 def test_a_name_with_half_of_a_surrogate_pair_is_refused(path, record):
@@ -178,15 +180,17 @@ def test_a_name_with_half_of_a_surrogate_pair_is_refused(path, record):
         ("started", "0001-01-01T00:00:00+05:30", "started '0001-01-01T00:00:00.05:30': "),
         ("started", "9999-12-31T23:59:59-01:00", "started '9999"),
         ("broken_off", True, "broken_off: True is not of type 'string'"),
-        ("mode", "fast", r"mode: 'fast' is not one of \['correctness', 'bitwise', 'perf'\]"),
-        ("mode", [], r"mode: \[\] is not one of"),
-        ("catalogues", "smoke", "catalogues: 'smoke' is not of type 'array'"),
-        ("target.validate", "other", "target.validate: 'other' is not one of"),
-        ("target.shader", {}, "target.shader: 'source' is a required property"),
-        ("target.extra", 1, r"target: Additional properties are not allowed \('extra' was unexpected\)"),
+        ("options.mode", "fast", r"options.mode: 'fast' is not one of \['correctness', 'bitwise', 'perf'\]"),
+        ("options.mode", [], r"options.mode: \[\] is not one of"),
+        ("options.catalogues", "smoke", "options.catalogues: 'smoke' is not of type 'array'"),
+        ("options.validate", "other", "options.validate: 'other' is not one of"),
+        ("options.shader", {}, "options.shader: 'source' is a required property"),
+        ("options.extra", 1, r"options: Additional properties are not allowed \('extra' was unexpected\)"),
         ("device.limits.depth", [[1]], r"device.limits.depth\[0\]: \[1\] is not of type 'string', 'number'"),
         ("device.name", "x" * 5000, "device.name: 'xxx.*x' is too long"),
         ("versions", None, "versions: None is not of type 'object'"),
+        ("device", None, "device: None is not of type 'object'"),
+        ("kind", "walk", "kind: 'walk' is not one of"),
         ("outcomes", {}, "outcomes: {} is not of type 'array'"),
         ("outcomes.3", 7, r"outcomes\[3\]: 7 is not of type 'object'"),
         ("outcomes.0.verdict", "GOOD", r"outcomes\[0\].verdict: 'GOOD' is not one of \['PASSED'"),
@@ -209,7 +213,7 @@ def test_a_wrong_value_is_named_with_its_place(path, record, place, value, said)
     assert len(message) < 600
 
 
-@pytest.mark.parametrize("name", sorted(report_schema()["required"]))
+@pytest.mark.parametrize("name", sorted(schema()["required"]))
 def test_a_missing_member_is_named(path, record, name):
     message = refused(path, {key: value for key, value in record.items() if key != name})
     assert name in message
@@ -222,7 +226,7 @@ def test_without_jsonschema_the_extra_is_named(path, record, monkeypatch):
     path.write_text(json.dumps(record))
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'restride\[report\]'"):
-        read_json(path)
+        read_record(path)
 
 
 def _schemas(part):
@@ -237,30 +241,32 @@ def _schemas(part):
 
 
 def test_every_object_of_the_schema_refuses_unknown_names_and_every_reference_leads_somewhere():
-    jsonschema.Draft202012Validator.check_schema(report_schema())
-    for part in _schemas(report_schema()):
+    jsonschema.Draft202012Validator.check_schema(schema())
+    for part in _schemas(schema()):
         assert "properties" not in part or "additionalProperties" in part
-        assert part.get("$ref", "#/$defs/text").removeprefix("#/$defs/") in report_schema()["$defs"]
+        assert part.get("$ref", "#/$defs/text").removeprefix("#/$defs/") in schema()["$defs"]
 
 
 def test_the_schema_and_the_values_have_the_same_members():
-    defs = report_schema()["$defs"]
-    assert set(report_schema()["properties"]) == set(report_schema()["required"]) == set(example().record())
-    assert set(defs["target"]["properties"]) == set(asdict(Target()))
+    defs, members = schema()["$defs"], schema()["properties"]
+    assert set(members) == {"format", "version", *(each.name for each in fields(Record))}
+    assert set(schema()["required"]) <= set(json.loads(json_text(example())))
+    assert set(members["kind"]["enum"]) == {*get_args(Kind)}
+    assert set(defs["test"]["properties"]) == {"mode", "catalogues", *asdict(Target())}
     assert set(defs["shader"]["properties"]) == set(asdict(ShaderUnderTest("", "", "")))
     assert set(defs["speed"]["properties"]) == set(asdict(Speed(0, 0, 0)))
     assert set(defs["pictures"]["properties"]) == set(asdict(Pictures(b"", b"", b"", 1)))
     assert set(defs["device"]["required"]) <= set(DeviceInfo.__dataclass_fields__)
-    full = Outcome(PICTURE, Verdict.FAILED, "x", 1.0, Speed(0, 0, 0), wrong_picture().pictures, b"x")
-    assert set(defs["outcome"]["properties"]) == set(full.record())
+    assert set(defs["outcome"]["properties"]) == {each.name for each in fields(Outcome)}
+    assert set(defs["measure"]["enum"]) == {*MEASURES} <= set(defs["figures"]["properties"])
     assert defs["outcome"]["properties"]["verdict"]["enum"] == list(Verdict)
-    assert defs["outcome"]["properties"]["message"]["maxLength"] == MESSAGE_CHARACTERS
-    assert tuple(report_schema()["properties"]["mode"]["enum"]) == get_args(Mode)
-    assert (*get_args(Profile), None) == tuple(defs["target"]["properties"]["validate"]["enum"])
+    assert defs["message"]["maxLength"] == members["broken_off"]["maxLength"] == MESSAGE_CHARACTERS
+    assert tuple(defs["test"]["properties"]["mode"]["enum"]) == get_args(Mode)
+    assert (*get_args(Profile), None) == tuple(defs["test"]["properties"]["validate"]["enum"])
 
 
 def test_twenty_thousand_cases_are_written_and_read(path):
     report = example(outcomes=many(20_000), selected=20_000)
-    write_json(report, path)
-    assert read_json(path) == report
-    assert len({str(one.case) for one in report.outcomes}) > 15_000
+    write_record(report, path)
+    assert read_record(path) == report
+    assert len({one.case for one in report.outcomes}) > 15_000

@@ -1,6 +1,5 @@
 """Reports of parts of one run as one, and what is no part of it."""
 
-from dataclasses import replace
 from datetime import timedelta
 from xml.etree import ElementTree as ET
 
@@ -9,9 +8,9 @@ from support.report_examples import A, B, C, D, example, outcome, passed, run
 
 from restride.command.process import Exit, UsageError
 from restride_conformance.record import Verdict
-from restride_conformance.report import headline
-from restride_conformance.report.file import read_json, write_json
+from restride_conformance.report.file import read_record, write_record
 from restride_conformance.report.merge import merge
+from restride_conformance.report.summary import headline
 
 
 def test_parts_of_a_run_are_merged(tmp_path, capsys):
@@ -22,24 +21,24 @@ def test_parts_of_a_run_are_merged(tmp_path, capsys):
         selected=3,
         seconds=0.5,
         started=started - timedelta(hours=1),
-        catalogues=("more.txt",),
+        options={**example().options, "catalogues": ["more.txt"]},
         platform="another machine",
         broken_off="interrupted",
     )
     files = [tmp_path / "1.json", tmp_path / "2.json"]
     for report, path in zip((first, second), files, strict=True):
-        write_json(report, path)
+        write_record(report, path)
     outputs = {"--json": tmp_path / "all.json", "--junitxml": tmp_path / "all.xml", "--html": tmp_path / "all.html"}
     words = [str(word) for pair in outputs.items() for word in pair]
     assert run("merge", *files, *words) == Exit.OK
     assert "FAILED: 1 of 3 that ran is not right (1 FAILED), 1 was skipped; interrupted after 4 of 5" in (
         capsys.readouterr().out
     )
-    merged = read_json(outputs["--json"])
+    merged = read_record(outputs["--json"])
     assert merged.outcomes == first.outcomes + second.outcomes
     assert merged.counts == {Verdict.PASSED: 2, Verdict.SKIPPED: 1, Verdict.FAILED: 1}
     assert (merged.started, merged.seconds, merged.selected) == (second.started, 2.5, 5)
-    assert merged.catalogues == (*first.catalogues, "more.txt")
+    assert merged.options["catalogues"] == ["smoke", "mine.txt", "more.txt"]
     assert merged.command == f"restride test --shard 1/2; {second.command}"
     suite = ET.parse(outputs["--junitxml"]).getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "1")
@@ -55,7 +54,7 @@ def test_parts_of_a_run_are_merged(tmp_path, capsys):
     ],
 )
 def test_reports_that_are_no_parts_of_one_run_are_refused(changes, words):
-    other = replace(example(outcomes=passed(B)), **changes)
+    other = example(**{"outcomes": passed(B), **changes})
     with pytest.raises(UsageError, match=words):
         merge([("a", example(outcomes=passed(A))), ("b", other)])
 

@@ -91,7 +91,7 @@ def test_outcomes_come_in_order_and_the_bytes_are_kept(tmp_path):
     outcomes = [Outcome.from_record(answer["outcome"]) for answer in answers if "outcome" in answer]
     assert [outcome.verdict for outcome in outcomes] == [Verdict.PASSED, Verdict.UNIMPLEMENTED, Verdict.PASSED]
     assert kept.stat().st_size == buffer_bytes(65)
-    assert [outcome.speed is not None for outcome in outcomes] == [False, False, True]
+    assert [bool(outcome.figures) for outcome in outcomes] == [False, False, True]
 
 
 def test_a_case_that_passes_and_cannot_be_measured_says_so(monkeypatch):
@@ -101,7 +101,7 @@ def test_a_case_that_passes_and_cannot_be_measured_says_so(monkeypatch):
     monkeypatch.setattr(worker, "measure_case", fail)
     *_, answer = served(Target(), command(mode="perf"))
     outcome = Outcome.from_record(answer["outcome"])
-    assert (outcome.verdict, outcome.speed) == (Verdict.PASSED, None)
+    assert (outcome.verdict, outcome.figures) == (Verdict.PASSED, {})
     assert outcome.message == "its speed was not measured: OutOfDeviceMemory: no room"
 
 
