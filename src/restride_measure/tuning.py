@@ -6,14 +6,12 @@ Every candidate of every choice runs in turn on the same work.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,8 +19,7 @@ import restride as rs
 from restride.command import stopwatch
 from restride.command.parser import Commands, add_command, add_device_option, open_device
 from restride.command.process import Exit, UsageError, say, tell
-from restride.command.stopwatch import has_clock, keep_awake, warnings, work_timer
-from restride.drawing.explain import columns
+from restride.command.stopwatch import has_clock, keep_awake, rounds_text, warnings, work_timer
 from restride.errors import DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, Choices, Limits
 from restride.progress import Progress
@@ -32,6 +29,10 @@ from restride.runtime.instance import physical_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
 from restride_conformance.case import Case
+from restride_conformance.record import Outcome, Verdict
+from restride_conformance.report import Record
+from restride_conformance.report.file import json_text
+from restride_conformance.report.summary import summary
 from restride_conformance.sweep import substitute
 
 _DESCRIPTION = f"""\
@@ -139,6 +140,31 @@ class Tuning:
         usual: str = getattr(self.usual, choice)
         best = min(CANDIDATES[choice], key=lambda candidate: self.total(choice, candidate))
         return best if self.total(choice, best) <= WORTH * self.total(choice, usual) else usual
+
+    def outcomes(self, marks: Mapping[str, Choices]) -> list[Outcome]:
+        """A row for each candidate under its choice: the milliseconds of all work together, and of each.
+
+        marks: choices by the word that marks their candidates, such as ``usual``.
+        """
+        return [
+            Outcome(
+                str(candidate),
+                Verdict.PASSED,
+                group=choice,
+                figures={
+                    "ms": milliseconds(sum(seconds.values())),
+                    "is": ", ".join(word for word, each in marks.items() if getattr(each, choice) == candidate),
+                    "work": {name: milliseconds(each) for name, each in seconds.items()},
+                },
+            )
+            for choice, candidates in self.seconds.items()
+            for candidate, seconds in candidates.items()
+        ]
+
+
+def milliseconds(seconds: float) -> float:
+    """Milliseconds with four significant digits, because more are noise."""
+    return float(f"{1e3 * seconds:.4g}")
 
 
 def tune(
@@ -250,7 +276,7 @@ def _keep(arguments: argparse.Namespace, info: DeviceInfo, tuning: Tuning, round
     choices = replace(tuning.choices, **{name: getattr(info.limits.choices, name) for name in missing})
     path = None if arguments.small else _store(info, choices)
     record = _record(info, tuning, choices, path, rounds)
-    say(json.dumps(record, indent=2) if arguments.json else _text(info, tuning, rounds), has_lines=True)
+    say(json_text(record) if arguments.json else summary(record), has_lines=True)
     for choice in missing:
         tell(f"not measured, and left as it was: {choice}")
     if arguments.small:
@@ -271,35 +297,14 @@ def _store(info: DeviceInfo, choices: Choices) -> Path | None:
     return path
 
 
-def _record(info: DeviceInfo, tuning: Tuning, choices: Choices, path: Path | None, rounds: int) -> dict[str, Any]:
-    return {
-        "device": info.name,
-        "driver": f"{info.driver} {info.driver_version}",
-        "clock": "device" if tuning.by_device else "host",
-        "rounds": rounds,
-        "seconds": tuning.seconds,
-        "usual": asdict(tuning.usual),
-        "choices": asdict(choices),
-        "file": None if path is None else str(path),
-    }
-
-
-def _text(info: DeviceInfo, tuning: Tuning, rounds: int) -> str:
-    """The table with a row per candidate: its total and single milliseconds, and whether it is chosen or usual."""
-    rows = [("choice", "candidate", "ms", "", "")]
-    for choice, candidates in tuning.seconds.items():
-        for candidate in candidates:
-            each = ", ".join(
-                f"{name} {milliseconds(seconds)}" for name, seconds in tuning.seconds[choice][candidate].items()
-            )
-            is_chosen = getattr(tuning.choices, choice) == candidate
-            words = ["chosen"] * is_chosen + ["usual"] * (getattr(tuning.usual, choice) == candidate)
-            rows.append((choice, candidate, milliseconds(tuning.total(choice, candidate)), ", ".join(words), each))
-    clock = "the device's own clock" if tuning.by_device else "the host's clock"
-    heading = f"{info.name}, {info.driver} {info.driver_version}; {clock}, medians of {rounds} rounds"
-    return "\n".join([heading, *columns(rows, right=(2,))])
-
-
-def milliseconds(seconds: float) -> str:
-    """Three digits, or all before the point: 0.0123 s is "12.3", 1.8149 s "1815"."""
-    return f"{seconds * 1e3:.3g}" if seconds < 0.9995 else f"{seconds * 1e3:.0f}"
+def _record(info: DeviceInfo, tuning: Tuning, choices: Choices, path: Path | None, rounds: int) -> Record:
+    outcomes = tuning.outcomes({"chosen": tuning.choices, "usual": tuning.usual})
+    own = {"usual": asdict(tuning.usual), "choices": asdict(choices), "file": None if path is None else str(path)}
+    return Record.begin(
+        "tune",
+        info,
+        options={"runtime": "vulkan", "repeat": rounds, **own},
+        selected=len(outcomes),
+        notes=(f"by the clock of the {'device' if tuning.by_device else 'host'}, {rounds_text(rounds)}",),
+        outcomes=tuple(outcomes),
+    )

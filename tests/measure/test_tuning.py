@@ -118,7 +118,7 @@ def test_the_command_keeps_what_it_prints(folder: Path, capsys: pytest.CaptureFi
     assert "usual" in capsys.readouterr().out
     assert main(["tune", "--json"]) == 0
     out, err = capsys.readouterr()
-    said = json.loads(out)
+    said = json.loads(out)["options"]
     (file,) = folder.iterdir()
     assert said["file"] == str(file)
     assert f"restride: wrote {file}\n" in err
@@ -126,7 +126,7 @@ def test_the_command_keeps_what_it_prints(folder: Path, capsys: pytest.CaptureFi
     assert json.loads(file.read_text())["choices"] == said["choices"]
     assert main(["devices", "--json"]) == 0
     (tuned,) = (info for info in json.loads(capsys.readouterr().out) if info["is_tuned"])
-    assert tuned["name"] == said["device"]
+    assert tuned["name"] == json.loads(out)["device"]["name"]
     assert tuned["limits"]["choices"] == said["choices"]
     assert main(["devices"]) == 0
     assert "tuned" in capsys.readouterr().out
@@ -178,20 +178,17 @@ def test_the_table_says_what_was_chosen(
         lambda _, known, **__: known(made_up(neighbours=12.345, apart=1, registers=2, shared=3, few=4, many=5)),
     )
     assert main(["tune"]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
-    assert lines == [
-        ["choice", "candidate", "ms"],
-        ["elements", "neighbours", "12.3", "usual", "work", "12.3"],
-        ["elements", "apart", "1", "chosen", "work", "1"],
-        ["transpose", "registers", "2", "chosen,", "usual", "work", "2"],
-        ["transpose", "narrow", "10", "work", "10"],
-        ["transpose", "shared", "3", "work", "3"],
-        ["rows", "8", "10", "chosen,", "usual", "work", "10"],
-        *(["rows", number, "10", "work", "10"] for number in "421"),
-        ["invocations", "few", "4", "chosen,", "usual", "work", "4"],
-        ["invocations", "many", "5", "work", "5"],
-        ["runs", "command", "10", "chosen,", "usual", "work", "10"],
-        ["runs", "kernel", "10", "work", "10"],
+    blocks = [block.splitlines() for block in capsys.readouterr().out.split("\n\n")]
+    shown = {title: [line.split() for line in lines] for title, _, *lines in blocks[1:-1]}
+    assert list(shown) == [*CANDIDATES]
+    assert shown["elements"] == [
+        ["neighbours", "12.3", "usual", "work", "12.3"],
+        ["apart", "1.00", "chosen", "work", "1.00"],
+    ]
+    assert shown["transpose"] == [
+        ["registers", "2.00", "chosen,", "usual", "work", "2.00"],
+        ["narrow", "10.0", "work", "10.0"],
+        ["shared", "3.00", "work", "3.00"],
     ]
     (file,) = folder.iterdir()
     assert read_choices(file.stem) == Choices("apart", "registers")
@@ -214,8 +211,8 @@ def test_what_was_measured_before_an_interrupt_is_kept(
     monkeypatch.setattr(Progress, "step", stops)
     assert main(["tune", "--json"]) == 130
     out, err = capsys.readouterr()
-    said = json.loads(out)
-    assert [*said["seconds"]] == ["elements", "transpose"]
+    said = json.loads(out)["options"]
+    assert {each["group"] for each in json.loads(out)["outcomes"]} == {"elements", "transpose"}
     assert "restride: not measured, and left as it was: rows\n" in err
     assert f"restride: wrote {said['file']}\n" in err
     kept = read_choices(Path(said["file"]).stem)
@@ -226,8 +223,9 @@ def test_what_was_measured_before_an_interrupt_is_kept(
 def test_small_sizes_are_measured_and_not_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "--small", "--json"]) == 0
     out, err = capsys.readouterr()
-    said = json.loads(out)
-    assert (said["rounds"], said["file"], [*said["seconds"]]) == (1, None, [*CANDIDATES])
+    said = json.loads(out)["options"]
+    assert (said["repeat"], said["file"]) == (1, None)
+    assert {each["group"] for each in json.loads(out)["outcomes"]} == {*CANDIDATES}
     assert "restride: nothing is kept: these sizes say nothing about speed\n" in err
     assert not folder.exists()
 

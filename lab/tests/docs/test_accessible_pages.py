@@ -1,6 +1,6 @@
 """Pages for everybody: WCAG 2 A and AA by axe-core, light and dark, 400 to 2,000 px wide; keys do what a mouse does."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,9 @@ from support.selftest_examples import NEWER
 
 import restride as rs
 from restride_bench.charts import chart_file, draw_bars, draw_growth
-from restride_conformance.record import Verdict
+from restride_conformance.record import Outcome, Verdict
+from restride_conformance.report.file import read_record
 from restride_conformance.report.page import write_page
-from restride_measure.selftest.page import page as selftest_page
 from restride_measure.workloads import BY_AXES, BY_BYTES
 
 WIDTHS = (400, 1200, 2000)
@@ -49,12 +49,12 @@ def hundreds(path):
 
 
 def selftest(path):
-    """A device's own record, to which problems and newer parts are added."""
-    record = json.loads((ROOT / "docs" / "devices" / "llvmpipe.json").read_text(encoding="utf-8"))
-    bad = [{"verdict": Verdict.FAILED, "case": "reorder u8[2,3] -> u8[2,3]{0,1}", "message": "1 of 6 is wrong"}]
-    bad = [each | {"repeat": "restride test --repro"} for each in bad]
-    problems = [{"message": f"FAILED {bad[0]['case']}: {bad[0]['message']}"}]
-    path.write_text(selftest_page(record | NEWER | {"problems": problems, "smoke": record["smoke"] | {"bad": bad}}))
+    """A device's own record, to which a problem, a failed case and newer parts are added."""
+    record = read_record(ROOT / "docs" / "devices" / "llvmpipe.json", "selftest")
+    figures = {"repeat": "restride test --repro"}
+    bad = Outcome("reorder u8[2,3] -> u8[2,3]{0,1}", Verdict.FAILED, "1 of 6 is wrong", group="smoke", figures=figures)
+    problems = ({"case": "smoke", "message": f"FAILED {bad.case}: {bad.message}"},)
+    write_page(replace(record, outcomes=(*record.outcomes, bad, *NEWER), problems=problems), path)
 
 
 def drawings(path):

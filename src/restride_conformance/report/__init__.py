@@ -6,13 +6,21 @@ Other modules have its forms: ``file`` (JSON, written and read), ``summary`` and
 
 from __future__ import annotations
 
+import platform as system
+import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal, Self
 
+import numpy as np
+
+import restride
+from restride.command.processor import cpu_model
+from restride.runtime import DeviceInfo
 from restride_conformance.case import Case
 from restride_conformance.record import Outcome, Target, Verdict, worst
 
@@ -69,6 +77,21 @@ class Record:
         """Cut messages and drop pictures past the bounds."""
         object.__setattr__(self, "broken_off", _cut(self.broken_off))
         object.__setattr__(self, "outcomes", tuple(_bounded(self.outcomes)))
+
+    @classmethod
+    def begin(cls, kind: Kind, device: DeviceInfo | None, **own: Any) -> Self:
+        """The record of a run that begins now on this machine, without outcomes; ``own``: further fields."""
+        versions = {"restride": restride.__version__, "python": system.python_version(), "numpy": np.__version__}
+        usual: dict[str, Any] = {
+            "started": datetime.now(UTC),
+            "command": shlex.join(["restride", *sys.argv[1:]]),
+            "selected": 0,
+            "device": None if device is None else asdict(device),
+            "versions": versions,
+            "platform": system.platform(),
+            "processor": cpu_model(),
+        }
+        return cls(kind=kind, **{**usual, **own})
 
     @property
     def target(self) -> Target:

@@ -77,7 +77,7 @@ def _sections(record: Record) -> Iterator[str]:
     is_test = record.kind == "test"
     notes = (f'<p class="note">{text_in_page(note)}</p>' for note in (*record.warnings, *record.notes))
     cases = {outcome.case: Case.parse(outcome.case) for outcome in record.outcomes} if is_test else {}
-    found = _matrices(record, cases) if is_test else tables(record)
+    found = _matrices(record, cases) if is_test else tables(record.outcomes, record.options)
     yield _section("" if is_test else "Figures", "".join([*notes, *(table.html() for table in found)]))
     yield _section("What took no part", _pairs(record.not_run))
     yield _section("Run", _run(record))

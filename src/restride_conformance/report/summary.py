@@ -110,7 +110,7 @@ def _measured_lines(record: Record) -> Iterator[str]:
     if record.options.get("small"):
         yield SMALL
     yield from (f"warning: {warning}" for warning in record.warnings)
-    for table in tables(record):
+    for table in tables(record.outcomes, record.options):
         yield ""
         yield str(table)
     yield ""

@@ -8,12 +8,13 @@ import statistics
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
+from types import MappingProxyType
 from typing import Any
 
+from restride.command.stopwatch import rounds_text
 from restride.drawing.explain import columns
 from restride.errors import printable
 from restride_conformance.record import Outcome, Verdict
-from restride_conformance.report import Record
 
 MAX_DIGITS = 6  # digits after the decimal point
 
@@ -121,28 +122,27 @@ TITLES = {
 }
 
 
-def rounds_text(repeat: int) -> str:
-    """The number of rounds, in words."""
-    return "one round" if repeat == 1 else f"medians of {repeat} rounds"
+def tables(outcomes: Sequence[Outcome], options: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Table]:
+    """Yield a table for each measure, with a row for each outcome, then one for each group with other figures.
 
-
-def tables(record: Record) -> Iterator[Table]:
-    """Yield a table for each measure, with a row for each outcome, then one for each group with other figures."""
-    for measure in record.options.get("measures", MEASURES):
-        measured = [outcome for outcome in record.outcomes if median_seconds(outcome, measure) is not None]
+    options: of the run; its ``measures``, ``peers`` and ``repeat`` say how tables look.
+    """
+    for measure in options.get("measures", MEASURES):
+        measured = [outcome for outcome in outcomes if median_seconds(outcome, measure) is not None]
         if measured:
-            yield _speeds(record, measure, measured)
-    others = [outcome for outcome in record.outcomes if call_seconds(outcome) is None]
-    for group, outcomes in groupby(others, lambda outcome: outcome.group):
-        yield _figures(group, list(outcomes))
+            yield _speeds(measured, measure, options)
+    others = [outcome for outcome in outcomes if call_seconds(outcome) is None]
+    for group, members in groupby(others, lambda outcome: outcome.group):
+        yield _figures(group, list(members))
 
 
-def _speeds(record: Record, measure: str, measured: Sequence[Outcome]) -> Table:
+def _speeds(measured: Sequence[Outcome], measure: str, options: Mapping[str, Any]) -> Table:
     """Seconds, speed, share of the device's own copy, and the ratios to other columns; ``own`` is a row's rival."""
-    known = record.options.get("peers", {})
+    known = options.get("peers", {})
     peers = [name for name in known if any(name in outcome.figures[measure] for outcome in measured)]
     rivals = [_rival(outcome, measure, known) for outcome in measured]
-    ours, others = next(iter(measured[0].figures[measure])), [*(["own"] if any(rivals) else []), *peers]
+    firsts = [next(iter(outcome.figures[measure])) for outcome in measured]
+    ours, others = next((name for name in firsts if name != COPY), COPY), [*(["own"] if any(rivals) else []), *peers]
     has_goals = measure == MEASURES[0] and any("goals" in outcome.figures for outcome in measured)
     heads = ["workload", "ms", "GB/s", "of copy", *(f"/{name}" for name in others), *(["goals"] if has_goals else [])]
     rows: list[Sequence[str]] = [heads]
@@ -162,7 +162,7 @@ def _speeds(record: Record, measure: str, measured: Sequence[Outcome]) -> Table:
                 *([goals] if has_goals else []),
             ]
             rows.append(row)
-    rounds = f"; {rounds_text(record.options['repeat'])}" if "repeat" in record.options else ""
+    rounds = f"; {rounds_text(options['repeat'])}" if "repeat" in options else ""
     note = f"useful GB/s, share of the device's own copy, and {ours} / other: below 1 {ours} is faster"
     return Table(f"{TITLES[measure]}{rounds}", rows, note, range(1, 4 + len(others)))
 

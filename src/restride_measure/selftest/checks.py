@@ -53,15 +53,19 @@ def installed(job: Job) -> Part:
         *(f"{status}: {', '.join(each)}" for status, each in subjects.items()),
     ]
     text = "; ".join(counts) + (" (`restride doctor` says what to do)" if subjects else "")
-    record = {"findings": [{key: asdict(each)[key] for key in ("status", "subject", "detail")} for each in findings]}
+    verdicts = {"optional": Verdict.SKIPPED, "BROKEN": Verdict.FAILED}
+    outcomes = []
+    for each in findings:
+        verdict = verdicts.get(each.status, Verdict.PASSED)
+        outcomes.append(Outcome(each.subject, verdict, each.detail, group="installed", figures={"status": each.status}))
     problems = (Problem(Exit.NO_DEVICE, f"{each.subject}: {each.detail}") for each in broken)
-    return Part(record, text, tuple(problems))
+    return Part(outcomes, text, tuple(problems))
 
 
 def device(job: Job) -> Part:
     """The public facts about the device."""
     info = choose(list_devices(), job.selector)
-    return Part(_public_facts(info), f"{info.name} ({info.kind}), {info.driver} {info.driver_version}")
+    return Part((), f"{info.name} ({info.kind}), {info.driver} {info.driver_version}", device=_public_facts(info))
 
 
 def _public_facts(info: DeviceInfo) -> dict[str, Any]:
@@ -74,17 +78,17 @@ def _public_facts(info: DeviceInfo) -> dict[str, Any]:
 def smoke(job: Job) -> Part:
     """Run the smoke cases."""
     cases = catalogue("smoke")
-    return _cases(job, cases[:: len(cases) // SMALL_CASES] if job.is_small else cases, {})
+    return _cases(job, "smoke", cases[:: len(cases) // SMALL_CASES] if job.is_small else cases, {})
 
 
 def ci(job: Job) -> Part:
     """Run as many cases of the catalogue ``ci`` as there is time for, in an order that the seed draws."""
     cases = catalogue("ci")
     drawn = [cases[place] for place in np.random.default_rng(job.seed).permutation(len(cases))]
-    return _cases(job, drawn[:SMALL_CASES] if job.is_small else drawn, {"seed": job.seed})
+    return _cases(job, "ci", drawn[:SMALL_CASES] if job.is_small else drawn, {"seed": job.seed})
 
 
-def _cases(job: Job, chosen: Sequence[Case], more: Mapping[str, int]) -> Part:
+def _cases(job: Job, name: str, chosen: Sequence[Case], more: Mapping[str, int]) -> Part:
     """Run cases until the time is over, under synchronization validation where the Khronos layer is installed."""
     target, without, problems = Target(device=job.selector, timeout=CASE_SECONDS, validate="sync"), "", []
     runner = Runner(target)
@@ -113,25 +117,16 @@ def _cases(job: Job, chosen: Sequence[Case], more: Mapping[str, int]) -> Part:
         repeat = f"repeat: {runner.target.repro(outcome.case)}"
         message = f"{outcome.verdict} {outcome.case}: {first_line(outcome.message)}"
         problems.append(Problem(code, f"{message}\n{repeat}"))
-    record = {
-        **more,
-        "selected": len(chosen),
-        "validation": runner.target.validate,
-        "counts": counts,
-        "bad": [
-            {
-                "case": str(each.case),
-                "verdict": str(each.verdict),
-                "message": each.message[:MESSAGE],
-                "repeat": runner.target.repro(each.case),
-            }
-            for each in bad[:_SHOWN]
-        ],
-    }
+    figures = {**more, "selected": len(chosen), "validation": runner.target.validate, **counts}
+    rows = [
+        replace(each, message=each.message[:MESSAGE], group=name, figures={"repeat": runner.target.repro(each.case)})
+        for each in bad[:_SHOWN]
+    ]
     text = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    text += "".join(f", {name} {value}" for name, value in more.items())
+    text += "".join(f", {fact} {value}" for fact, value in more.items())
     text += f" (of {len(chosen)}: the time was over)" if len(outcomes) < len(chosen) else ""
-    return Part(record, f"{text}; {without or 'under the Khronos validation layer'}", tuple(problems))
+    outcomes = [Outcome(name, Verdict.PASSED, group=name, figures=figures), *rows]
+    return Part(outcomes, f"{text}; {without or 'under the Khronos validation layer'}", tuple(problems))
 
 
 # The check of a tensor over 4 GiB.
@@ -180,7 +175,13 @@ def large(job: Job) -> Part:
     bad = [f"{name}: {count} windows" for name, count in found.items() if count]
     problems = (Problem(Exit.CHECK_FAILED, f"wrong in a tensor of {nbytes} bytes: {', '.join(bad)}"),) if bad else ()
     text = f"{', '.join(bad) or 'right'}; {', '.join(found)}, {nbytes / 2**30:.2f} GiB"
-    return Part({"bytes": nbytes, "wrong": found}, text, problems)
+    outcomes = [_checked("large", name, not count, bytes=nbytes, windows=count) for name, count in found.items()]
+    return Part(outcomes, text, problems)
+
+
+def _checked(group: str, name: str, is_right: object, **figures: float | str) -> Outcome:
+    """A row for a claim."""
+    return Outcome(name, Verdict.PASSED if is_right else Verdict.FAILED, group=group, figures=figures)
 
 
 def _require_room(device: Device, nbytes: int) -> None:
@@ -260,7 +261,8 @@ def cuda(job: Job) -> Part:
     problems = (Problem(Exit.CHECK_FAILED, f"CUDA: not so: {claim}") for claim, holds in claims.items() if not holds)
     version = str(torch.__version__)
     text = f"torch {version}: {sum(claims.values())} of {len(claims)} claims hold"
-    return Part({"torch": version, "claims": claims}, text, tuple(problems))
+    outcomes = [_checked("cuda", claim, holds, torch=version) for claim, holds in claims.items()]
+    return Part(outcomes, text, tuple(problems))
 
 
 def _after_torch(torch: Any, t: Any, x: rs.Tensor, number: int) -> bool:

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import secrets
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import restride
-from restride.command.files import require_places, require_unlinked, write_whole
+from restride.command.files import require_places, require_unlinked
 from restride.command.options import whole_number
 from restride.command.parser import Commands, add_command, add_device_option
 from restride.command.process import Exit, UsageError, say, tell, why_ended
-from restride.command.processor import cpu_model
 from restride.command.stopwatch import warnings
 from restride.progress import Progress
+from restride_conformance.record import Outcome
+from restride_conformance.report import Record
+from restride_conformance.report.file import json_text, write_text
+from restride_conformance.report.page import page
 from restride_conformance.run.process import JsonProcess, WorkerDied, inherited
 from restride_conformance.run.runner import CLOSING
 from restride_measure.selftest.checks import MESSAGE
 from restride_measure.selftest.nameless import nameless
-from restride_measure.selftest.page import page
-from restride_measure.selftest.parts import GRACE, NAMES, PARTS, TOTAL, Row
-from restride_measure.selftest.table import FORMAT, VERSION, read, table
+from restride_measure.selftest.parts import GRACE, PARTS, TOTAL, Row
+from restride_measure.selftest.table import read, table
 
 _DESCRIPTION = f"""\
 Takes at most {TOTAL / 60:.0f} minutes on your device. Checks what is installed, runs cases (under the Khronos
@@ -56,10 +55,7 @@ _MIN = 2.0
 
 _WORST_FIRST = (Exit.INTERNAL, Exit.DEVICE_FAILED, Exit.CHECK_FAILED, Exit.NO_DEVICE)
 
-_UNCHANGED = (
-    "format", "part", "device", "processor", "system", "versions", "status", "subject", "validation", "counts",
-    "verdict", "case", "repeat", "clock", "measure", "used", "usual", "faster", "measures", "name", "torch",
-)  # fmt: skip
+_UNCHANGED = ("format", "kind", "case", "group", "verdict", "figures", "device", "versions", "platform", "processor")
 """Keys whose texts come from restride or the driver, and stay even if a user or a host has the same name."""
 
 
@@ -107,29 +103,20 @@ class _Selftest:
         self._job = job
         self._started = time.monotonic()
         self.codes: set[Exit] = set()
-        self._record: dict[str, Any] = {
-            "format": FORMAT,
-            "version": VERSION,
-            "date": datetime.now(UTC).date().isoformat(),
-            "seconds": 0.0,
-            "small": job["is_small"],
-            "versions": {
-                "restride": restride.__version__,
-                "python": platform.python_version(),
-                "numpy": np.__version__,
-            },
-            "system": f"{platform.system()} {platform.machine()}",  # without the machine's network name
-            "processor": cpu_model(),
-            "warnings": [],
-            "problems": [],
-            "not_run": {row.name: "the selftest ended before it" for row in PARTS},
-            **dict.fromkeys(NAMES),
-        }
+        self._record = Record.begin(
+            "selftest",
+            None,
+            started=datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0),  # the day says enough
+            command="restride selftest",
+            options={"runtime": "vulkan", "small": job["is_small"]},
+            platform=f"{platform.system()} {platform.machine()}",  # without the machine's network name
+            not_run={row.name: "the selftest ended before it" for row in PARTS},
+        )
 
     def run(self) -> None:
         """Run every part that can run."""
-        self._record["warnings"] = warnings()  # first, because the parts themselves are a load
-        for warning in self._record["warnings"]:
+        self._record = replace(self._record, warnings=tuple(warnings()))  # first, because the parts are a load
+        for warning in self._record.warnings:
             tell(f"warning: {warning}")
         for number, row in enumerate(PARTS, 1):
             left = TOTAL - GRACE - CLOSING - (time.monotonic() - self._started)
@@ -139,7 +126,7 @@ class _Selftest:
                 continue
             tell(f"part {number} of {len(PARTS)}, {row.title}, at most {seconds:.0f} s ...")
             self._finish(row, self._answer(row, seconds))
-            if row.name == "device" and self._record["device"] is None:
+            if row.name == "device" and self._record.device is None:
                 return
 
     def _answer(self, row: Row, seconds: float) -> dict[str, Any]:
@@ -160,28 +147,31 @@ class _Selftest:
 
     def _finish(self, row: Row, answer: dict[str, Any]) -> None:
         """Keep and print the answer of a part, and write the files."""
-        del self._record["not_run"][row.name]
-        if "record" in answer:
-            self._record[row.name] = answer["record"]
+        not_run = {name: why for name, why in self._record.not_run.items() if name != row.name}
+        if "outcomes" in answer:
+            found = (*self._record.outcomes, *map(Outcome.from_record, answer["outcomes"]))
+            device = answer.get("device") or self._record.device
+            self._record = replace(self._record, outcomes=found, selected=len(found), device=device)
             say(f"{row.name}: {answer['text']}", has_lines=True)
         if "not_run" in answer:
-            self._record["not_run"][row.name] = answer["not_run"]
+            not_run[row.name] = answer["not_run"]
             say(f"{row.name}: not run: {answer['not_run']}")
+        self._record = replace(self._record, not_run=not_run)
         for code, message in answer.get("problems", ()):
             self._add(row.name, Exit(code), message)
         self._write()
 
     def _add(self, part: str, code: Exit | None, message: str) -> None:
         say(f"problem: {message}", has_lines=True)
-        self._record["problems"].append({"part": part, "message": message})
+        self._record = replace(self._record, problems=(*self._record.problems, {"case": part, "message": message}))
         self.codes |= set() if code is None else {code}
 
     def _write(self) -> None:
-        self._record["seconds"] = round(time.monotonic() - self._started, 1)
-        record = nameless(self._record, _UNCHANGED)
-        text = json.dumps(record, indent=1, allow_nan=False) + "\n"
-        for path, content in zip(self._files, (text, page(record)), strict=True):
-            write_whole(path, content.encode("utf-8", "replace"))
+        record = replace(self._record, seconds=round(time.monotonic() - self._started, 1))
+        values = nameless(record.values(), _UNCHANGED)
+        record = Record.from_values(values, map(Outcome.from_record, values["outcomes"]))
+        for path, content in zip(self._files, (json_text(record), page(record)), strict=True):
+            write_text(path, content)
 
 
 def run_part(name: str, job: dict[str, Any], step: Callable[[str], None]) -> tuple[dict[str, Any], str]:

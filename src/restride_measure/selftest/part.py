@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from restride.command.process import Exit
 from restride.tensor.device import Device
+from restride_conformance.record import Outcome
 
 NOTHING = "small sizes: the times mean nothing"
 
@@ -24,11 +25,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class Part:
-    """The result of a part of the selftest. record: JSON values. text: lines for the terminal."""
+    """The result of a part of the selftest: rows of the record, whose group is the part's name.
 
-    record: dict[str, Any]
+    text: lines for the terminal. device: what the part ``device`` found, the public facts of it.
+    """
+
+    outcomes: Sequence[Outcome]
     text: str
     problems: tuple[Problem, ...] = ()
+    device: Mapping[str, Any] | None = None
 
 
 class NotRun(Exception):

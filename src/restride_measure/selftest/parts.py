@@ -34,9 +34,6 @@ PARTS = (
 )
 """The parts. Parts that measure come early, while a GPU is cool; the last one uses whatever time is left."""
 
-NAMES = tuple(row.name for row in PARTS)
-"""The keys of the parts in a record."""
-
 TOTAL = 300.0
 """Maximum seconds of all parts together: later parts get what is left."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import Any
@@ -14,12 +14,13 @@ import numpy as np
 import restride as rs
 from restride.command import stopwatch
 from restride.command.process import Exit
-from restride.command.stopwatch import Timer, copying, has_clock, keep_awake, rounds_text, work_timer
-from restride.drawing.explain import columns
+from restride.command.stopwatch import Timer, copying, has_clock, keep_awake, work_timer
 from restride.errors import OutOfDeviceMemory, UnsupportedError
 from restride.kernel import CANDIDATES
 from restride.runtime.interface import rounded
 from restride.tensor.device import Device
+from restride_conformance.record import Outcome, Verdict
+from restride_conformance.report.table import ratio, tables
 from restride_measure import tuning
 from restride_measure.offer import Measure
 from restride_measure.own import COPY, OURS
@@ -49,27 +50,18 @@ ROUNDS, FEW_ROUNDS = 9, 5
 SMALL_EDGE = 64
 """For small selftests: rows and columns of the source that kernels are measured on."""
 
-Rows = Iterator[tuple[str, ...]]
-"""The rows of a table, the heading first."""
-
 
 def _clock(device: Device) -> Measure:
     return "kernel" if has_clock(device) else "resident"
-
-
-def _clock_text(measure: Measure) -> str:
-    return "by the device's clock" if measure == "kernel" else "by the host's clock, the call and the wait"
 
 
 def _rounds(job: Job, usual: int = ROUNDS) -> int:
     return 1 if job.is_small else usual
 
 
-def _shown(job: Job, rows: Rows, numbers: int) -> str:
-    """The rows as text with the last ``numbers`` columns to the right."""
-    table = list(rows)
-    width = len(table[0])
-    return "\n".join([*([NOTHING] if job.is_small else []), *columns(table, right=range(width - numbers, width))])
+def _shown(job: Job, outcomes: Sequence[Outcome]) -> str:
+    """The tables of outcomes as text."""
+    return "\n".join([*([NOTHING] if job.is_small else []), *map(str, tables(outcomes))])
 
 
 COPY_BYTES, SMALL_COPY_BYTES = 1 << 30, 1 << 20
@@ -83,14 +75,12 @@ def copy(job: Job) -> Part:
     measure, rounds = _clock(device), _rounds(job)
     timer = work_timer(device, copying(nbytes, device), by_device=measure == "kernel")
     seconds = median(stopwatch.rounds({COPY: timer}, rounds, warm_up=WARM_UP, begin=keep_awake(device))[COPY])
-    record = {"measure": measure, "rounds": rounds, "bytes": 2 * rounded(nbytes // 2), "seconds": figure(seconds)}
+    moved = 2 * rounded(nbytes // 2)
+    figures = {"bytes": moved, "rounds": rounds, measure: {COPY: figure(seconds)}}
     text = f"{NOTHING}; " if job.is_small else ""
-    return Part(record, f"{text}{copy_speed(record):.4g} GB/s read and written, {_clock_text(measure)}")
-
-
-def copy_speed(record: Mapping[str, Any]) -> float:
-    """10^9 bytes per second that the copy reads and writes."""
-    return float(record["bytes"] / record["seconds"] / 1e9)
+    by = "the device's clock" if measure == "kernel" else "the host's clock, the call and the wait"
+    copied = Outcome("the device's own copy", Verdict.PASSED, group="copy", figures=figures)
+    return Part([copied], f"{text}{moved / seconds / 1e9:.4g} GB/s read and written, by {by}")
 
 
 def speed(job: Job) -> Part:
@@ -106,45 +96,20 @@ def speed(job: Job) -> Part:
         if job.is_over:
             break
     gc.collect()
-    record = {
-        "measures": list(measures),
-        "rounds": rounds,
-        "selected": len(chosen),
-        "workloads": [_measured(result) for result in results],
-    }
-    skipped = [f"{each.workload.name} is not measured: {each.skipped}" for each in results if each.skipped]
+    outcomes = [_measured(result, rounds, "speed") for result in results]
     cut = [f"the time was over after {len(results)} of {len(chosen)}"] if len(results) < len(chosen) else []
-    return Part(record, "\n".join([*skipped, *cut, _shown(job, speed_rows(record), 3)]))
+    return Part(outcomes, "\n".join([*cut, _shown(job, outcomes)]))
 
 
-def _measured(result: Result) -> dict[str, Any]:
-    seconds = {
+def _measured(result: Result, rounds: int, group: str) -> Outcome:
+    """The row of a workload, with medians; FAILED if the bits are wrong."""
+    seconds: dict[str, Any] = {
         measure: {column: figure(result.median(measure, column) or 0.0) for column in (OURS, COPY)}
         for measure in result.seconds
     }
-    return {
-        "name": result.workload.name,
-        "bytes": result.workload.nbytes,
-        "seconds": seconds,
-        "skipped": result.skipped,
-    }
-
-
-def speed_rows(record: Mapping[str, Any]) -> Rows:
-    """Yield the rows of the table of speeds; by the device's clock if it has one."""
-    measure = record["measures"][-1]
-    yield (f"{_clock_text(measure)}, {rounds_text(record['rounds'])}", "ms", "GB/s", "of copy")
-    for each in record["workloads"]:
-        share = share_of_copy(each, measure)
-        if share is not None:
-            ours = each["seconds"][measure][OURS]
-            yield each["name"], f"{1e3 * ours:.3f}", f"{each['bytes'] / ours / 1e9:.2f}", f"{share:.2g}"
-
-
-def share_of_copy(workload: Mapping[str, Any], measure: str) -> float | None:
-    """The speed of restride over that of the device's own copy; None if not measured."""
-    seconds = workload["seconds"].get(measure)
-    return seconds[COPY] / seconds[OURS] if seconds and seconds[OURS] else None
+    figures = {"bytes": result.workload.nbytes, "rounds": rounds, **seconds}
+    verdict = Verdict.SKIPPED if result.skipped else Verdict.FAILED if result.disagreements else Verdict.PASSED
+    return Outcome(result.workload.name, verdict, result.skipped, group=group, figures=figures)
 
 
 def kernels(job: Job) -> Part:
@@ -162,24 +127,12 @@ def kernels(job: Job) -> Part:
 
     tuned = tuning.tune(device, edge, rounds, step)
     used, faster = device.limits.choices, tuned.choices
-    record = {
-        "clock": "device" if tuned.by_device else "host",
-        "rounds": rounds,
-        "seconds": {
-            choice: {
-                candidate: dict(zip(each, map(figure, each.values()), strict=True))
-                for candidate, each in candidates.items()
-            }
-            for choice, candidates in tuned.seconds.items()
-        },
-        "used": asdict(used),
-        "usual": asdict(tuned.usual),
-        "faster": asdict(faster),
-    }
+    words = {"used": used, "usual": tuned.usual, "faster": faster}
+    outcomes = [replace(each, case=f"{each.group} {each.case}", group="kernels") for each in tuned.outcomes(words)]
     differ = [name for name in CANDIDATES if getattr(used, name) != getattr(faster, name)]
     changes = (f"{name} {getattr(faster, name)} (in use: {getattr(used, name)})" for name in differ)
     advice = f"faster: {', '.join(changes)}; `restride tune` measures again and keeps that" if differ else "as in use"
-    return Part(record, NOTHING if job.is_small else advice)
+    return Part(outcomes, NOTHING if job.is_small else advice)
 
 
 TRANSFERS, SMALL_TRANSFERS = (1 << 20, 16 << 20, 256 << 20), (1 << 16,)
@@ -192,7 +145,8 @@ def transfers(job: Job) -> Part:
     If the device works in memory of the host, also the speed of reading an array in place.
     """
     device, rounds = job.device, _rounds(job, FEW_ROUNDS)
-    arrays, wrong, unimported = [], [], ""
+    wrong, unimported = [], ""
+    outcomes: list[Outcome] = []
     for nbytes in SMALL_TRANSFERS if job.is_small else TRANSFERS:
         data = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
         back = np.zeros_like(data)
@@ -222,33 +176,30 @@ def transfers(job: Job) -> Part:
             wrong += [] if np.array_equal(y.numpy(), data) else [f"{nbytes} bytes in place"]
         except UnsupportedError as error:
             unimported = str(error)
-        arrays.append(
-            {"bytes": nbytes, "seconds": _medians({name: Timer(call) for name, call in ways.items()}, rounds, 1)}
-        )
+        for name, seconds in _medians({name: Timer(call) for name, call in ways.items()}, rounds, 1).items():
+            figures = {"bytes": nbytes, "rounds": rounds, "numpy": {OURS: figure(seconds)}}
+            case = f"{name}, {nbytes / 2**20:g} MiB"
+            outcomes.append(Outcome(case, Verdict.PASSED, group="transfers", figures=figures))
         wrong += [] if np.array_equal(back, data) else [f"{nbytes} bytes up and down"]
         job.step(f"{nbytes >> 20} MiB")
         if job.is_over:
             break
-    record = {"rounds": rounds, "arrays": arrays, "in_place": unimported or "yes"}
+    if unimported:
+        outcomes.append(Outcome("in place", Verdict.SKIPPED, unimported, group="transfers"))
     problems = (Problem(Exit.CHECK_FAILED, f"other bytes came back: {', '.join(wrong)}"),) if wrong else ()
-    return Part(record, _shown(job, transfer_rows(record), len(arrays)), problems)
+    return Part(outcomes, _shown(job, outcomes), problems)
 
 
 def _medians(timers: Mapping[str, Callable[[], float]], rounds: int, warm_up: int) -> dict[str, float]:
     """The median of the seconds of each timer."""
-    return {name: figure(median(times)) for name, times in stopwatch.rounds(timers, rounds, warm_up=warm_up).items()}
-
-
-def transfer_rows(record: Mapping[str, Any]) -> Rows:
-    """Yield the rows of the table of transfers."""
-    arrays = record["arrays"]
-    yield ("MB/s between numpy and the device", *(f"{each['bytes'] / 2**20:g} MiB" for each in arrays))
-    for way in arrays[0]["seconds"]:
-        yield (way, *(f"{each['bytes'] / each['seconds'][way] / 1e6:.0f}" for each in arrays))
+    return {name: median(times) for name, times in stopwatch.rounds(timers, rounds, warm_up=warm_up).items()}
 
 
 IN_A_ROW = 32
 """Number of calls that are started before the wait."""
+
+STARTED, DONE, ONE = "us until it returns", f"us until {IN_A_ROW} are done", "us with its wait"
+"""The figures of a call."""
 
 
 def calls(job: Job) -> Part:
@@ -262,26 +213,19 @@ def calls(job: Job) -> Part:
         "a plan of that": lambda: move(small, out=out),
         "rs.resample 224 -> 112": lambda: rs.resample(image, (112, 112), axes=(2, 3), out=half),
     }
-    rows: list[dict[str, Any]] = []
+    outcomes: list[Outcome] = []
     for name, call in works.items():
         timers = {
-            "started": Timer(call, calls=IN_A_ROW, before=device.wait),
-            "done": Timer(call, device.wait, IN_A_ROW, before=device.wait),
-            "one": Timer(call, device.wait, before=device.wait),
+            STARTED: Timer(call, calls=IN_A_ROW, before=device.wait),
+            DONE: Timer(call, device.wait, IN_A_ROW, before=device.wait),
+            ONE: Timer(call, device.wait, before=device.wait),
         }
-        rows.append({"name": name, **_medians(timers, rounds, 2)})
+        figures = {each: figure(1e6 * seconds) for each, seconds in _medians(timers, rounds, 2).items()}
+        outcomes.append(Outcome(name, Verdict.PASSED, group="calls", figures={**figures, "rounds": rounds}))
         job.step(name)
         if job.is_over:
             break
-    record = {"rounds": rounds, "calls": rows}
-    return Part(record, _shown(job, call_rows(record), 3))
-
-
-def call_rows(record: Mapping[str, Any]) -> Rows:
-    """Yield the rows of the table of calls."""
-    yield ("us a call, out= given", "until it returns", f"until {IN_A_ROW} are done", "one with its wait")
-    for each in record["calls"]:
-        yield each["name"], *(f"{1e6 * each[key]:.1f}" for key in ("started", "done", "one"))
+    return Part(outcomes, _shown(job, outcomes))
 
 
 def ttc57(job: Job) -> Part:
@@ -290,41 +234,29 @@ def ttc57(job: Job) -> Part:
     everything = transpositions(job.is_small)
     order = [*everything[::3], *everything[1::3], *everything[2::3]]
     measure = _clock(device)
-    rows: list[dict[str, Any]] = []
+    outcomes: list[Outcome] = []
     for result in run(order, device, {}, (measure,), rounds, warm_up=1):
-        workload, seconds, copied = result.workload, result.median(measure), result.median(measure, COPY)
-        if seconds is None or copied is None:
-            if not rows:
+        if result.skipped:
+            if not outcomes:
                 raise OutOfDeviceMemory(result.skipped)
             job.step(result.skipped)
             break
-        rows.append(
-            {
-                "name": workload.name,
-                "bytes": workload.nbytes,
-                "seconds": figure(seconds),
-                "share": figure(copied / seconds),
-                "right": not result.disagreements,
-            }
-        )
-        job.step(f"{len(rows)} of {len(order)}: {workload.name}")
+        outcomes.append(_measured(result, rounds, "ttc57"))
+        job.step(f"{len(outcomes)} of {len(order)}: {result.workload.name}")
         if job.is_over:
             break
-    record = {"measure": measure, "rounds": rounds, "selected": len(order), "transpositions": rows}
-    wrong = [each["name"] for each in rows if not each["right"]]
+    wrong = [each.case for each in outcomes if each.verdict is not Verdict.PASSED]
     problems = (Problem(Exit.CHECK_FAILED, f"wrong transpositions: {', '.join(wrong)}"),) if wrong else ()
-    summary = f"{len(rows)} of {len(order)}, median {median_share(record):.2g} of copy, {len(wrong)} wrong"
-    return Part(record, f"{NOTHING}; {summary}" if job.is_small else summary, problems)
+    summary = f"{len(outcomes)} of {len(order)}, median {median_share(outcomes):.2g} of copy, {len(wrong)} wrong"
+    return Part(outcomes, f"{NOTHING}; {summary}" if job.is_small else summary, problems)
 
 
-def median_share(record: Mapping[str, Any]) -> float:
-    """The median speed of the transpositions, as a share of the device's own copy."""
-    return float(median(each["share"] for each in record["transpositions"]))
+def median_share(outcomes: Iterable[Outcome]) -> float:
+    """The median speed of outcomes, as a share of the device's own copy, by the device's clock if it has one."""
+    return median(filter(None, map(share_of_copy, outcomes)))
 
 
-def ttc57_rows(record: Mapping[str, Any]) -> Rows:
-    """Yield the rows of the table of transpositions."""
-    yield (f"{_clock_text(record['measure'])}, {rounds_text(record['rounds'])}", "ms", "GB/s", "of copy")
-    for each in record["transpositions"]:
-        seconds = each["seconds"]
-        yield each["name"], f"{1e3 * seconds:.3f}", f"{each['bytes'] / seconds / 1e9:.1f}", f"{each['share']:.2g}"
+def share_of_copy(outcome: Outcome) -> float | None:
+    """The speed of restride over that of the device's own copy, by the device's clock if it has one."""
+    found = ratio(outcome, "kernel", COPY) or ratio(outcome, "resident", COPY)
+    return 1 / found if found else None

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import html
-import json
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from restride.command.files import read_bounded
 from restride.command.process import UsageError
-from restride.errors import printable
-from restride_measure.selftest.speeds import copy_speed, median_share, share_of_copy
-
-FORMAT, VERSION = "restride-selftest", 2
-
-MAX = 1 << 20
-"""Maximum size of a file in bytes; a selftest has about 20 KiB."""
+from restride.errors import RestrideError, printable
+from restride_conformance.record import Outcome, Verdict
+from restride_conformance.report import Record
+from restride_conformance.report.file import read_record
+from restride_conformance.report.table import Table, call_seconds, median_seconds
+from restride_measure.selftest.speeds import ONE, STARTED, median_share, share_of_copy
 
 _MAX = 100
 """Maximum number of characters of a cell."""
@@ -36,90 +32,92 @@ BUSY = " (busy)"
 """Mark after the speed of a copy: other work or a layer was running, so that all times are too high."""
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> Record:
     """Read the record in a file that ``restride selftest`` wrote.
 
     Raises:
         UsageError: the file cannot be read, or holds no such record.
+        UnsupportedError: jsonschema is not installed.
     """
-    content = read_bounded(path, MAX)
     try:
-        record: dict[str, Any] = json.loads(content)
-        if (record["format"], record["version"]) != (FORMAT, VERSION):
-            raise ValueError(f"its format is not {FORMAT} {VERSION}")  # noqa: TRY301 - reported below
+        record = read_record(path, "selftest")
         table([record])
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
-        why = f"{type(error).__name__}: {str(error)[:200]}"
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        why = str(error) if isinstance(error, RestrideError) else f"{type(error).__name__}: {str(error)[:200]}"
         raise UsageError(f"{path} is no file of `restride selftest`: {why}") from error
     return record
 
 
-def table(records: Iterable[Mapping[str, Any]]) -> str:
+def table(records: Iterable[Record]) -> str:
     """The Markdown table with a row for each record, in order; small selftests, whose times mean nothing, show none."""
-    head = ("device", "driver", "system", *(column.heading for column in _COLUMNS), "restride")
-    rows = [head, ("---",) * len(head), *(tuple(_cells(record)) for record in records)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    heads = ("device", "driver", "system", *(column.heading for column in _COLUMNS), "restride")
+    return Table("", [heads, *(tuple(_cells(record)) for record in records)]).markdown()
 
 
-def _cells(record: Mapping[str, Any]) -> Iterator[str]:
-    device = record["device"]
+def _cells(record: Record) -> Iterator[str]:
+    device = record.device
     if device is None:
         yield from ("no device", "")
     else:
         yield _cell(f"{device['name']} ({device['kind']})")
-        yield _cell(f"{device['driver']} {device['driver_version']}, Vulkan {device['api_version']}")
-    yield _cell(f"{record['system']}, {record['processor']}")
+        yield _cell(f"{record.driver}, Vulkan {device['api_version']}")
+    yield _cell(f"{record.platform}, {record.processor}")
     for column in _COLUMNS:
-        part = record[column.part]
-        shown = "" if part is None or (column.is_timed and record["small"]) else _cell(column.text(part))
-        yield f"{shown}{BUSY if shown and column.part == 'copy' and record['warnings'] else ''}"
-    yield _cell(f"{record['versions']['restride']}, {record['date']}")
+        part = [outcome for outcome in record.outcomes if outcome.group == column.part]
+        shown = "" if not part or (column.is_timed and record.options["small"]) else _cell(column.text(part))
+        yield f"{shown}{BUSY if shown and column.part == 'copy' and record.warnings else ''}"
+    yield _cell(f"{record.versions['restride']}, {record.started.date().isoformat()}")
 
 
-def _verdicts(cases: Mapping[str, Any]) -> str:
-    counts = {str(verdict): int(count) for verdict, count in cases["counts"].items()}
-    ran, under = sum(counts.values()), f"{cases['validation']} validation" if cases["validation"] else "no validation"
-    first = [f"{counts.get('PASSED', 0)} of {ran}", under]
+def _verdicts(cases: Sequence[Outcome]) -> str:
+    figures = cases[0].figures
+    counts = {verdict: int(figures[verdict]) for verdict in Verdict if verdict in figures}
+    under = f"{figures['validation']} validation" if figures["validation"] else "no validation"
+    first = [f"{counts.get(Verdict.PASSED, 0)} of {sum(counts.values())}", under]
     return ", ".join([*first, *(f"{count} {verdict}" for verdict, count in counts.items() if verdict != "PASSED")])
 
 
-def _copy(copy: Mapping[str, Any]) -> str:
-    return _number(copy_speed(copy))
+def _copy(copy: Sequence[Outcome]) -> str:
+    (copied,) = copy
+    return _number(copied.figures["bytes"] / (call_seconds(copied) or 0.0) / 1e9)
 
 
-def _share(name: str, speed: Mapping[str, Any]) -> str:
-    measure = speed["measures"][-1]
-    share = next((share_of_copy(each, measure) for each in speed["workloads"] if each["name"] == name), None)
+def _share(name: str, speed: Sequence[Outcome]) -> str:
+    share = next((share_of_copy(each) for each in speed if each.case == name), None)
     return "" if share is None else _number(share)
 
 
-def _ttc57(ttc57: Mapping[str, Any]) -> str:
-    wrong = sum(not each["right"] for each in ttc57["transpositions"])
-    return f"{_number(median_share(ttc57))} ({len(ttc57['transpositions'])}{f', {wrong} WRONG' if wrong else ''})"
+def _ttc57(ttc57: Sequence[Outcome]) -> str:
+    wrong = sum(each.verdict is not Verdict.PASSED for each in ttc57)
+    return f"{_number(median_share(ttc57))} ({len(ttc57)}{f', {wrong} WRONG' if wrong else ''})"
 
 
-def _transfers(transfers: Mapping[str, Any]) -> str:
+def _transfers(transfers: Sequence[Outcome]) -> str:
     """The speeds of the largest array."""
-    largest = transfers["arrays"][-1]
-    return ", ".join(_number(largest["bytes"] / largest["seconds"][way] / 1e9) for way in ("upload", "download"))
+    speeds = {
+        each.case.partition(",")[0]: each.figures["bytes"] / (median_seconds(each, "numpy") or 0.0) / 1e9
+        for each in transfers
+        if each.verdict is Verdict.PASSED
+    }
+    return ", ".join(_number(speeds[way]) for way in ("upload", "download"))
 
 
-def _call(calls: Mapping[str, Any]) -> str:
-    return ", ".join(_number(1e6 * calls["calls"][0][key]) for key in ("started", "one"))
+def _call(calls: Sequence[Outcome]) -> str:
+    return ", ".join(_number(calls[0].figures[name]) for name in (STARTED, ONE))
 
 
-def _large(large: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} WRONG" for name, wrong in large["wrong"].items() if wrong) or "right"
+def _large(large: Sequence[Outcome]) -> str:
+    return ", ".join(f"{each.case} WRONG" for each in large if each.verdict is not Verdict.PASSED) or "right"
 
 
-def _cuda(cuda: Mapping[str, Any]) -> str:
-    return f"{sum(map(bool, cuda['claims'].values()))} of {len(cuda['claims'])}"
+def _cuda(cuda: Sequence[Outcome]) -> str:
+    return f"{sum(each.verdict is Verdict.PASSED for each in cuda)} of {len(cuda)}"
 
 
-def _faster(kernels: Mapping[str, Any]) -> str:
+def _faster(kernels: Sequence[Outcome]) -> str:
     """The choices that measured faster than the usual ones."""
-    usual, faster = dict(kernels["usual"]), dict(kernels["faster"])
-    return ", ".join(f"{name} {faster[name]}" for name in faster if faster[name] != usual[name]) or "the usual"
+    marks = {each.case: each.figures["is"].split(", ") for each in kernels}
+    return ", ".join(name for name, words in marks.items() if "faster" in words and "usual" not in words) or "the usual"
 
 
 class _Column(NamedTuple):
@@ -127,7 +125,7 @@ class _Column(NamedTuple):
 
     heading: str
     part: str
-    text: Callable[[Mapping[str, Any]], str]
+    text: Callable[[Sequence[Outcome]], str]
     is_timed: bool = True
 
 
@@ -146,8 +144,6 @@ _COLUMNS = (
 
 
 def _number(value: float) -> str:
-    if not math.isfinite(value):
-        raise ValueError(f"{value} is no speed")
     return f"{value:.2g}" if value < 100 else f"{value:.0f}"
 
 

@@ -2,7 +2,7 @@
 
     in:  {"selector": ..., "seconds": ..., "is_small": ..., "seed": ...}
     out: {"step": "text"}, any number of times, then one of
-         {"record": {...}, "text": "...", "problems": [[exit code, "message"], ...]}
+         {"outcomes": [...], "device": {...}, "text": "...", "problems": [[exit code, "message"], ...]}
          {"not_run": "why"}
          {"problems": [[exit code, "message"]]}: it failed
 
@@ -55,7 +55,8 @@ def _result(name: str, job: Job) -> dict[str, Any]:
             code = Exit.CHECK_FAILED
         return {"problems": [[int(code), message]]}
     problems = [[int(each.exit_code), each.message] for each in part.problems]
-    return {"record": part.record, "text": part.text, "problems": problems}
+    outcomes = [outcome.record() for outcome in part.outcomes]
+    return {"outcomes": outcomes, "device": part.device, "text": part.text, "problems": problems}
 
 
 if __name__ == "__main__":

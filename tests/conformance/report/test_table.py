@@ -1,18 +1,11 @@
 """Tables of records: what was measured, other figures, and the forms of a table."""
 
 import re
-from datetime import UTC, datetime
 
 import pytest
 
 from restride_conformance.record import Outcome, Verdict
-from restride_conformance.report import Record
 from restride_conformance.report.table import Table, figure_text, number_text, tables
-
-
-def measured(*outcomes, **options):
-    started = datetime(2026, 1, 2, tzinfo=UTC)
-    return Record(kind="bench", started=started, selected=9, versions={}, outcomes=outcomes, options=options)
 
 
 def cells(line):
@@ -24,7 +17,7 @@ def test_a_measure_has_speeds_shares_ratios_and_goals():
     columns = {"ours": [2e-3, 1e-3, 3e-3], "copy": 1e-3, "numpy": [4e-3, 0.5e-3, 0.4e-3]}
     first = Outcome("a", Verdict.PASSED, group="copies", figures={"bytes": 8e6, "resident": columns, "goals": goals})
     second = Outcome("b", Verdict.PASSED, group="turns", figures={"resident": {"ours": 3e-4, "own copy": 2e-4}})
-    (table,) = tables(measured(first, second, repeat=3, peers={"numpy": "2"}))
+    (table,) = tables([first, second], {"repeat": 3, "peers": {"numpy": "2"}})
     title, note, *lines = str(table).splitlines()
     assert title == "resident: the call and the wait, tensors on the device, destination there; medians of 3 rounds"
     assert note.endswith("ours / other: below 1 ours is faster")
@@ -39,7 +32,7 @@ def test_a_measure_has_speeds_shares_ratios_and_goals():
 def test_other_figures_are_a_table_of_each_group_with_verdicts_where_one_is_not_passed():
     pages = Outcome("one way", Verdict.PASSED, group="ways", figures={"MB/s": 1234.5, "words": "a, b"})
     tools = Outcome("kp", Verdict.SKIPPED, "not installed", group="tools")
-    ways, others = tables(measured(pages, Outcome("another", Verdict.PASSED, group="ways"), tools))
+    ways, others = tables([pages, Outcome("another", Verdict.PASSED, group="ways"), tools])
     assert [list(row) for row in ways.rows] == [
         ["name", "MB/s", "words"],
         ["one way", "1,234", "a, b"],

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("vulkan_device")
 
 
 def test_the_seed_draws_the_cases_of_ci(monkeypatch):
-    monkeypatch.setattr(checks, "_cases", lambda _job, chosen, more: (list(map(str, chosen)), more))
+    monkeypatch.setattr(checks, "_cases", lambda _job, _name, chosen, more: (list(map(str, chosen)), more))
     first, again, other = (checks.ci(job(seed=seed)) for seed in (1, 1, 2))
     assert first == again != other
     assert first[1] == {"seed": 1}

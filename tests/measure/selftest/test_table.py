@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.selftest_examples import FILES, NEWER
 
 from restride.cli import main
 from restride.command.process import UsageError
-from restride_measure.selftest.table import MAX, SHARES, read, table
+from restride_conformance.report import Record
+from restride_conformance.report.file import write_record
+from restride_measure.selftest.table import SHARES, read, table
 
-
-def stored() -> dict[str, object]:
-    return json.loads(FILES[0].read_text())
+(STORED,) = [path for path in FILES if path.stem == "llvmpipe"]
 
 
 @pytest.fixture
 def sent(tmp_path):
-    def write(record: object) -> Path:
+    def write(record: Record | dict[str, Any] | str) -> Path:
         path = tmp_path / "sent.json"
-        path.write_text(record if isinstance(record, str) else json.dumps(record))
+        if isinstance(record, Record):
+            write_record(record, path)
+        else:
+            path.write_text(record if isinstance(record, str) else json.dumps(record))
         return path
 
     return write
 
 
-def changed(**fields):
-    return {**stored(), **fields}
+def changed(**members):
+    return json.loads(STORED.read_text()) | members
+
+
+def with_figures(group, **figures):
+    """The stored record, with other figures in a part."""
+    return changed(outcomes=[{"case": "x", "verdict": "PASSED", "group": group, "figures": figures}])
 
 
 @pytest.mark.parametrize(
@@ -39,22 +49,20 @@ def changed(**fields):
         "{}",
         "null",
         "[" * 100_000,
-        '{"format": ' + "1" * 5000 + "}",
-        changed(version=1),
-        changed(format="restride-benchmark"),
+        changed(version=2),
+        changed(kind="bench"),
         changed(device=[]),
         changed(device={"name": "x"}),
-        changed(smoke={"counts": {"PASSED": "many"}, "validation": None}),
-        changed(speed={"measures": [], "workloads": []}),
-        changed(copy={"bytes": 1, "seconds": 0}),
-        changed(copy={"bytes": 1e999, "seconds": 1}),
-        changed(transfers={"arrays": []}),
-        changed(calls={"calls": [{}]}),
-        changed(ttc57={"transpositions": []}),
-        changed(ttc57={"transpositions": [{"share": "much", "right": True}]}),
-        changed(large={"wrong": []}),
-        changed(cuda={"claims": 1}),
-        changed(kernels={"usual": 1, "faster": 2}),
+        changed(versions={}),
+        changed(options={}),
+        with_figures("smoke", validation=None, PASSED="many"),
+        with_figures("smoke", PASSED=1),
+        with_figures("copy", bytes=1),
+        with_figures("copy", bytes=1, kernel={"copy": 0}),
+        with_figures("transfers", bytes=1),
+        with_figures("calls"),
+        with_figures("ttc57"),
+        with_figures("kernels", **{"is": 1}),
     ],
 )
 def test_what_is_no_selftest_is_refused(record, sent, capsys):
@@ -65,18 +73,10 @@ def test_what_is_no_selftest_is_refused(record, sent, capsys):
     assert "is no file of `restride selftest`" in capsys.readouterr().err
 
 
-def test_a_file_that_is_too_long_or_absent_is_refused(sent, tmp_path):
-    with pytest.raises(UsageError, match=f"has more than {MAX} bytes"):
-        read(sent(json.dumps(stored()) + " " * MAX))
-    with pytest.raises(UsageError):
-        read(tmp_path / "none.json")
-
-
 def test_texts_of_a_file_cannot_break_the_table(sent):
-    record = stored()
-    record["device"]["name"] = "a | b <script>x</script> `c` \\| \n\x1b[31m\u202e end " + "z" * 500
-    record["processor"] = "| --- |"
-    heading, rule, row = table([read(sent(record))]).splitlines()
+    name = "a | b <script>x</script> `c` \\| \n\x1b[31m\u202e end " + "z" * 500
+    device = changed()["device"] | {"name": name}
+    heading, rule, row = table([read(sent(changed(device=device, processor="| --- |")))]).splitlines()
     assert row.replace("\\|", "").count("|") == heading.count("|") == rule.count("|")
     assert "<script" not in row
     assert "\x1b" not in row
@@ -84,16 +84,17 @@ def test_texts_of_a_file_cannot_break_the_table(sent):
 
 
 def test_a_part_that_did_not_run_leaves_its_cells_empty(sent):
-    record = changed(device=None, smoke=None, copy=None, kernels=None, speed=None)
-    cells = table([read(sent(record))]).splitlines()[2].split(" | ")
+    cells = table([read(sent(changed(device=None, outcomes=[])))]).splitlines()[2].split(" | ")
     assert cells[0] == "| no device"
     assert len([cell for cell in cells if not cell.strip()]) == len(cells) - 3
-    small = table([read(sent(changed(small=True)))]).splitlines()[2]
+    small = table([read(sent(changed(options={"small": True})))]).splitlines()[2]
     assert small.count("|  ") >= 1 + len(SHARES)
 
 
 def test_every_part_has_its_column(sent):
-    rows = [line.split(" | ") for line in table([read(sent(changed(**NEWER)))]).splitlines()]
+    record = read(STORED)
+    path = sent(replace(record, outcomes=(*record.outcomes, *NEWER)))
+    rows = [line.split(" | ") for line in table([read(path)]).splitlines()]
     cells = dict(zip(rows[0], rows[2], strict=True))
     assert cells["ci"] == "7 of 8, no validation, 1 FAILED"
     assert cells["up, down, GB/s"] == "2, 4"
@@ -101,9 +102,3 @@ def test_every_part_has_its_column(sent):
     assert cells["ttc57"] == "0.8 (3, 1 WRONG)"
     assert cells["over 4 GiB"] == "halved WRONG"
     assert cells["CUDA"] == "1 of 2"
-
-
-def test_workloads_that_there_was_no_time_for_leave_their_cells_empty(sent):
-    speed = stored()["speed"]
-    record = changed(speed={**speed, "workloads": speed["workloads"][:2]})
-    assert table([read(sent(record))]).splitlines()[2].count("|  ") > table([stored()]).splitlines()[2].count("|  ")
