@@ -678,7 +678,7 @@ def _record() -> Record:
 
 def _measured() -> Record:
     times = {"resident": {"restride": [1e-3, 2e-3], "copy": [1e-3], "numpy": 5e-3}, "kernel": {"restride": 1e-4}}
-    goals = {"at most 2x numpy": {"met": True, "against": "numpy", "ratio": 0.3}}
+    goals = {"at most 2x numpy": {"met": True, "measured": "0.30x numpy"}}
     outcomes = (
         Outcome("copy f32", Verdict.PASSED, group="copies", figures={"bytes": 4096, **times, "goals": goals}),
         Outcome("numpy", Verdict.SKIPPED, "no", group="installed", figures={"status": "missing", "sizes": [1, 2]}),

@@ -1,10 +1,9 @@
 """The READMEs and the pages: examples run, tables are right, links lead somewhere, the shader contract is complete."""
 
 import inspect
-import json
 import re
 from pathlib import Path
-from statistics import geometric_mean
+from statistics import geometric_mean, median
 
 import ml_dtypes
 import numpy as np
@@ -16,6 +15,8 @@ from restride.plan import problem as parameters
 from restride.plan.convert import ELEMENT_TYPES
 from restride.plan.problem import Axis, table_words
 from restride.weights import MAX_TAPS, Request, resizing
+from restride_conformance.report.file import read_record
+from restride_conformance.report.table import median_seconds, ratio
 from restride_measure.workloads import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,51 +89,50 @@ def test_links_lead_somewhere(page):
 
 
 def record_of(device):
-    return json.loads((ROOT / "docs" / "benchmarks" / f"{device}.json").read_text(encoding="utf-8"))
+    return read_record(ROOT / "docs" / "benchmarks" / f"{device}.json", "bench")
 
 
 def test_the_table_of_a_cpu_is_the_recorded_run():
     """Each row: restride, a hand-written kernel if one was measured, and the fastest other library."""
     record = record_of("llvmpipe")
-    workloads = {result["name"]: result["measures"]["resident"] for result in record["results"]}
-    libraries = set(record["peers"]) - {"by-hand", "raw"}
+    workloads = {outcome.case: outcome.figures["resident"] for outcome in record.outcomes}
+    libraries = set(record.options["peers"]) - {"by-hand", "raw"}
     _, *rows = rows_below("| workload | restride | ratio to a hand-written", BENCHMARKS)
     assert len(rows) >= 12
     for name, *cells in rows:
-        seconds = {column: times["median"] for column, times in workloads[name].items()}
+        seconds = {column: median(times) for column, times in workloads[name].items()}
         ours = seconds["restride"]
         fastest = min(libraries & set(seconds), key=seconds.__getitem__)
         by_hand = f"{ours / seconds['by-hand']:.2f}" if "by-hand" in seconds else ""
         other = f"{fastest}, {1000 * seconds[fastest]:.2f} ms"
         assert cells == [f"{1000 * ours:.2f} ms", by_hand, other, f"{ours / seconds[fastest]:.2f}"], name
     paragraph = BENCHMARKS[BENCHMARKS.index("## On a CPU") :]
-    assert record["command"].startswith(re.findall(r"`(restride bench --device .*?)`", paragraph)[0])
-    assert record["device"]["driver_version"].split()[1] in paragraph
-    assert f"medians of {record['repeat']} rounds" in paragraph
+    assert record.command.startswith(re.findall(r"`(restride bench --device .*?)`", paragraph)[0])
+    assert record.device["driver_version"].split()[1] in paragraph
+    assert f"medians of {record.options['repeat']} rounds" in paragraph
     assert {*workloads} <= {workload.name for workload in catalogue()}
 
 
 def test_the_table_of_a_gpu_is_the_recorded_run():
     """Columns beside each other are by one clock: the device's of three kernels, the host's of two calls."""
     record = record_of("h200")
-    measures = {result["name"]: result["measures"] for result in record["results"]}
+    rows_of = {outcome.case: outcome for outcome in record.outcomes}
     columns = [("kernel", column) for column in ("restride", "by-hand", "copy")]
     columns += [("resident", column) for column in ("restride", "torch-cuda")]
     _, *rows = rows_below("| workload | kernel: restride | by hand | a copy | call: restride | torch, CUDA |", README)
     assert len(rows) >= 12
     for name, *cells in rows:
-        medians = [measures[name][clock].get(column, {}).get("median") for clock, column in columns]
-        assert cells == ["" if median is None else f"{1e6 * median:.0f} us" for median in medians], name
+        medians = [median_seconds(rows_of[name], clock, column) for clock, column in columns]
+        assert cells == ["" if seconds is None else f"{1e6 * seconds:.0f} us" for seconds in medians], name
 
     def ratios(clock, column):
-        medians = [each[clock] for each in measures.values() if column in each[clock]]
-        return [each["restride"]["median"] / each[column]["median"] for each in medians]
+        return list(filter(None, (ratio(outcome, clock, column) for outcome in record.outcomes)))
 
     hand, calls = ratios("kernel", "by-hand"), ratios("resident", "torch-cuda")
     section = " ".join(README[README.index("## Speed") : README.index("## Where to read on")].split())
     said = [
-        f"all {len(record['results'])} workloads on an {record['device']['name']}",
-        f"driver {record['device']['driver_version']}",
+        f"all {len(record.outcomes)} workloads on an {record.device['name']}",
+        f"driver {record.device['driver_version']}",
         f"Over {len(hand)} rows restride's kernels take {geometric_mean(hand):.2f} of hand-written ones",
         f"from {min(hand):.2f} to {max(hand):.2f}",
         f"Over {len(calls)} rows a call takes {geometric_mean(calls):.2f} of torch's time",

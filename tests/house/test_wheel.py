@@ -168,9 +168,9 @@ def test_installed_command_runs_the_cases(installed, tmp_path):
 
 def test_installed_command_measures(installed, tmp_path):
     installed("bench", "--small", "--repeat", "1", "--peers", "by-hand", "--json", "here.json")
-    results = json.loads((tmp_path / "here.json").read_text())["results"]
-    assert len(results) >= 60
-    assert any(set(result["measures"]["resident"]) == {"restride", "copy", "by-hand"} for result in results)
+    outcomes = json.loads((tmp_path / "here.json").read_text())["outcomes"]
+    assert len(outcomes) >= 60
+    assert any(set(each["figures"]["resident"]) == {"restride", "copy", "by-hand"} for each in outcomes)
 
 
 def test_installed_command_asks_a_library(installed):

@@ -16,9 +16,11 @@ from restride.command.files import require_places
 from restride.command.process import UsageError
 from restride.command.stopwatch import rounds_text
 from restride.errors import UnsupportedError
-from restride_bench.report import TITLES, Report
 from restride_bench.scale.parts import GROWS, Cost
 from restride_bench.scale.run import PartResult
+from restride_conformance.report import Record
+from restride_conformance.report.summary import device_text
+from restride_conformance.report.table import TITLES
 from restride_measure.offer import Measure
 from restride_measure.own import COPY, OURS
 from restride_measure.run import Result
@@ -93,26 +95,28 @@ def _place(axes: Axes, x: float) -> str:
     return bytes_text(int(x)) if axes.get_xscale() == "log" else f"rank {x:g}"
 
 
-def draw_bars(report: Report, measure: Measure) -> Figure:
+def draw_bars(record: Record, results: Sequence[Result], measure: Measure) -> Figure:
     """Draw a bar for each column of each workload: its speed, as a share of the fastest column's.
 
     The median time and the useful bytes per second are written next to the bar.
     """
-    measured = [result for result in report.results if result.median(measure) is not None]
+    measured = [result for result in results if result.median(measure) is not None]
     groups = {result.workload.group for result in measured}
     rows = sum(len(result.seconds[measure]) + 2 for result in measured) + len(groups)
-    figure = _figure(report, f"{TITLES[measure]}; {rounds_text(report.repeat)}; longer is faster", 1.5 + rows * _ROW)
+    figure = _figure(
+        record, f"{TITLES[measure]}; {rounds_text(record.options['repeat'])}; longer is faster", 1.5 + rows * _ROW
+    )
     if not measured:
         return figure
     axes = figure.add_subplot(xlim=(0, 1.35), ylim=(rows, -1))
     axes.set_axis_off()
     row = 0
-    for group, results in groupby(measured, lambda result: result.workload.group):
+    for group, members in groupby(measured, lambda result: result.workload.group):
         axes.text(-0.25, row, group, fontsize="x-large", weight="bold")
         row += 1
-        for result in results:
+        for result in members:
             axes.text(-0.25, row, result.workload.name, weight="bold", va="center")
-            row = _bars(axes, row + 1, result, measure, list(report.peers)) + 1
+            row = _bars(axes, row + 1, result, measure, list(record.options["peers"])) + 1
     return figure
 
 
@@ -129,15 +133,15 @@ def _bars(axes: Axes, row: int, result: Result, measure: Measure, peers: Sequenc
     return row + 1
 
 
-def draw_growth(report: Report, measure: Measure) -> Figure:
+def draw_growth(record: Record, results: Sequence[Result], measure: Measure) -> Figure:
     """Draw the time per call over the bytes of the result, and the time per element over the number of axes.
 
     A point is the fastest of all rounds, because other work on the machine can only add time.
     """
-    results = [result for result in report.results if result.fastest(measure)]
+    results = [result for result in results if result.fastest(measure)]
     plots = [groups for groups in (BY_BYTES, (BY_AXES,)) if any(each.workload.group in groups for each in results)]
-    text = "one round" if report.repeat == 1 else f"the fastest of {report.repeat} rounds"
-    figure = _figure(report, f"{TITLES[measure]}; {text}", 1 + _PLOT * len(plots))
+    text = "one round" if record.options["repeat"] == 1 else f"the fastest of {record.options['repeat']} rounds"
+    figure = _figure(record, f"{TITLES[measure]}; {text}", 1 + _PLOT * len(plots))
     for number, groups in enumerate(plots, 1):
         axes = figure.add_subplot(len(plots), 1, number, yscale="log")
         for group in groups:
@@ -147,7 +151,7 @@ def draw_growth(report: Report, measure: Measure) -> Figure:
         if groups == BY_BYTES:
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter(lambda nbytes, _: bytes_text(max(int(nbytes), 1)))
-            most = report.device["limits"]["max_buffer_range"]
+            most = (record.device or {})["limits"]["max_buffer_range"]
             if most < max(result_bytes(result.workload) for result in results if result.workload.group in groups):
                 axes.axvline(most, color="C7", linestyle="dotted", label="one binding")
             axes.set(xlabel="bytes of the result", ylabel="time of a call")
@@ -158,9 +162,9 @@ def draw_growth(report: Report, measure: Measure) -> Figure:
     return figure
 
 
-def draw_streams(report: Report, result: PartResult) -> Figure:
+def draw_streams(record: Record, result: PartResult) -> Figure:
     """Draw the time per line and the peak memory over the bytes of the source, for a part about growth."""
-    figure = _figure(report, f"{result.part.name}; {rounds_text(report.repeat)}", 1 + 2 * _PLOT)
+    figure = _figure(record, f"{result.part.name}; {rounds_text(record.options['repeat'])}", 1 + 2 * _PLOT)
     ways = [way for way in result.part.ways if way.name in result.took]
     names = [way.name for way in ways]
     limits = [goal.most for goal in result.part.goals if goal.measure == "peak" and not goal.against]
@@ -201,11 +205,16 @@ def _line(axes: Axes, label: str, results: Sequence[Result], measure: Measure, c
         axes.plot(*zip(*points, strict=True), marker=mark, markersize=4, label=label, **options)
 
 
-def _figure(report: Report, text: str, height: float) -> Figure:
+def _figure(record: Record, text: str, height: float) -> Figure:
     """An empty figure titled with the device's name, the processor, ``text`` and warnings; ``height`` in inches."""
     matplotlib = require_matplotlib()
     with matplotlib.rc_context(_SETTINGS):
         figure: Figure = matplotlib.figure.Figure(figsize=(_WIDTH, height), layout="constrained")
-    lines = [f"restride on {report.device_name}", report.cpu, text, *(f"warning: {each}" for each in report.warnings)]
+    lines = [
+        f"restride on {device_text(record)}",
+        record.processor,
+        text,
+        *(f"warning: {each}" for each in record.warnings),
+    ]
     figure.suptitle("\n".join(lines), fontsize="medium")
     return figure

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from restride.command.files import write_output
 from restride.command.options import list_of, whole_number
@@ -18,9 +15,11 @@ from restride.progress import Progress
 from restride.runtime import DEVICE_VARIABLE, RUNTIME_VARIABLE
 from restride_bench import charts
 from restride_bench.peers import PEERS
-from restride_bench.report import JUDGED, Report, measure, new_report, table
+from restride_bench.report import JUDGED, measure, new_record
 from restride_bench.scale import run as scale
 from restride_bench.scale.parts import SCALE, WAYS_OF_PEERS, Part, is_scale, parts
+from restride_conformance.report.file import write_record
+from restride_conformance.report.summary import summary
 from restride_measure.offer import MEASURES
 from restride_measure.workloads import IMAGES, ON_REQUEST, TTC57, Workload, growth, is_named, selected
 
@@ -109,10 +108,10 @@ def run(arguments: argparse.Namespace) -> int:
         charts.require_matplotlib()
     is_growth = arguments.growth is not None
     with open_device(arguments) as device, Progress(len(chosen), sys.stderr) as progress:
-        report = new_report(device, arguments.measure, arguments.repeat or _ROUNDS, is_small=arguments.small)
+        record = new_record("bench", device, arguments.measure, arguments.repeat or _ROUNDS, is_small=arguments.small)
         progress.begin("restride: opening other libraries, then measuring ...")
-        report, broken_off = measure(
-            report,
+        record, results, broken_off = measure(
+            record,
             chosen,
             device,
             () if is_growth else [name for name in arguments.peers if name in PEERS],
@@ -120,11 +119,16 @@ def run(arguments: argparse.Namespace) -> int:
             seconds=arguments.seconds,
             finished=lambda result: progress.step(result.workload.name),
         )
-    say(table(report), has_lines=True)
-    _write(report, arguments)
+    say(summary(record), has_lines=True)
+    if arguments.json is not None:
+        write_record(record, arguments.json)
+    for path, draw in ((arguments.chart, charts.draw_bars), (arguments.growth, charts.draw_growth)):
+        if path is not None and (measures := record.options["measures"]):
+            figure = draw(record, results, JUDGED if JUDGED in measures else measures[0])
+            write_output(path, charts.chart_file(figure, path.suffix))
     if broken_off is not None:
         raise broken_off
-    return Exit.CHECK_FAILED if report.disagreements else Exit.OK
+    return Exit.CHECK_FAILED if record.problems else Exit.OK
 
 
 def _is_any(keywords: Sequence[str], group: str, name: str) -> bool:
@@ -153,7 +157,7 @@ def _run_scale(arguments: argparse.Namespace, keywords: Sequence[str]) -> int:
         charts.require_matplotlib()
     repeat = arguments.repeat or _SCALE_ROUNDS
     with open_device(arguments) as device:
-        report = new_report(device, (), repeat, is_small=arguments.small)
+        record = new_record("scale", device, (), repeat, is_small=arguments.small)
         environment = {DEVICE_VARIABLE: str(device.info.index), RUNTIME_VARIABLE: runtime_name(device)}
     results: list[scale.PartResult] = []
     broken_off: BaseException | None = None
@@ -163,16 +167,16 @@ def _run_scale(arguments: argparse.Namespace, keywords: Sequence[str]) -> int:
             results.extend(scale.run(chosen, environment, repeat, progress.step))
     except BaseException as error:  # noqa: BLE001 - raised once the report is written
         broken_off = error
-    report = replace(report, broken_off=why_ended(broken_off))
-    say(scale.table(report, results), has_lines=True)
+    record = scale.complete(record, results, why_ended(broken_off))
+    say(summary(record), has_lines=True)
     if arguments.json is not None:
-        _write_json(arguments.json, scale.record(report, results))
+        write_record(record, arguments.json)
     if arguments.growth is not None and any(result.took for result in results):
-        figure = charts.draw_streams(report, results[-1])
+        figure = charts.draw_streams(record, results[-1])
         write_output(arguments.growth, charts.chart_file(figure, arguments.growth.suffix))
     if broken_off is not None:
         raise broken_off
-    return Exit.CHECK_FAILED if any(result.wrong for result in results) else Exit.OK
+    return Exit.CHECK_FAILED if record.problems else Exit.OK
 
 
 def _goals(part: Part) -> str:
@@ -187,19 +191,6 @@ def _require_each(keywords: Sequence[str], chosen: Sequence[tuple[str, str]]) ->
             f"no workload has {' or '.join(map(repr, missing))} in its name or group: `restride bench --list` has "
             "them, and --peers names libraries"
         )
-
-
-def _write(report: Report, arguments: argparse.Namespace) -> None:
-    if arguments.json is not None:
-        _write_json(arguments.json, report.record())
-    for path, draw in ((arguments.chart, charts.draw_bars), (arguments.growth, charts.draw_growth)):
-        if path is not None and report.measures:
-            figure = draw(report, JUDGED if JUDGED in report.measures else report.measures[0])
-            write_output(path, charts.chart_file(figure, path.suffix))
-
-
-def _write_json(path: Path, values: dict[str, Any]) -> None:
-    write_output(path, (json.dumps(values, indent=1, allow_nan=False) + "\n").encode())
 
 
 def _listed(workload: Workload) -> str:

@@ -6,10 +6,11 @@ import re
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.bench_reports import COPY, TURN, cells, report
+from support.bench_reports import COPY, RESULTS, TURN, cells, record
 from support.devices import open_device
 
 from restride.cli import main
@@ -18,7 +19,9 @@ from restride.errors import UnsupportedError
 from restride.runtime import RUNTIMES
 from restride_bench import peers
 from restride_bench.charts import chart_file, draw_bars, require_matplotlib
-from restride_bench.report import FORMAT, table
+from restride_bench.report import mean_lines
+from restride_conformance.report.file import read_record, write_record
+from restride_conformance.report.summary import summary
 from restride_measure.offer import MEASURES, Absent, Offer
 from restride_measure.run import Disagreement, Result
 from restride_measure.workloads import TTC57, catalogue, images
@@ -33,80 +36,74 @@ def test_help_fills_prose_and_keeps_tables(monkeypatch, capsys):
 
 
 def test_the_table_has_medians_speeds_shares_ratios_and_goals():
-    resident, kernel = table(report()).split("\n\n")[1:3]
+    head, resident, kernel, end = summary(record()).split("\n\n")
+    assert head.splitlines() == [
+        "A device, drv 1.2, runtime vulkan; restride 0.1",
+        "processor: A processor, 2 cores",
+        "warning: too busy",
+    ]
     lines = resident.splitlines()
-    assert lines[0].startswith("resident: ")
-    assert lines[0].endswith("medians of 3 rounds")
-    assert cells(lines[2]) == ["workload", "ms", "GB/s", "of copy", "/own", "/numpy", "goals"]
-    assert lines[3] == "copies"
     copied = ["copy f32 1000", "2.000", "0.00", "0.50", "-", "4.00", "at most 2x numpy: MISSED"]
     assert cells(lines[4]) == copied
-    assert lines[5] == "turns"
     assert cells(lines[6])[:6] == ["transpose f32 10x20", "0.300", "0.01", "0.10", "1.50", "-"]
-    assert cells(lines[6])[6] == "at most 1.5x own copy: met; under 400 us: met"
-    ends = {re.search(r"2\.000|0\.300", line).end() for line in (lines[4], lines[6])}
-    assert len(ends) == 1, "columns are aligned"
+    assert cells(lines[6])[6] == "at most 1.5x own copy: met; under 400 us: met", "a peer that is absent is not judged"
     assert cells(kernel.splitlines()[2]) == ["workload", "ms", "GB/s", "of copy"]
     assert "transpose" not in kernel
-
-
-def test_the_summary_names_what_is_missed_wrong_and_absent():
-    wrong = Disagreement(COPY.name, "torch", 2.0, 1.0)
-    made = report(broken_off="interrupted")
-    results = (replace(made.results[0], disagreements=(wrong,)), Result(TURN, {}, skipped="no room"))
-    summary = table(replace(made, results=results)).split("\n\n")[-1].splitlines()
-    assert summary == [
-        "goals: 0 of 1 met",
+    assert end.splitlines() == [
+        "goals: 2 of 3 met",
         "missed: copy f32 1000: 4.00x numpy, goal at most 2x numpy",
-        "WRONG: torch does not compute 'copy f32 1000': differs by 2, and 1 is allowed",
-        "skipped: transpose f32 10x20: no room",
         "peers: numpy 2.0",
-        "absent: torch: not installed: pip install torch",
-        "device memory of a resample to 3x1200x2000 f32, beside its destination: 2 KiB",
-        "broken off: interrupted",
+        "not run: torch: not installed: pip install torch",
     ]
+
+
+def test_what_is_wrong_or_skipped_is_in_the_row():
+    wrong = Disagreement(COPY.name, "torch", 2.0, 1.0)
+    results = (replace(RESULTS[0], disagreements=(wrong,)), Result(TURN, {}, skipped="no room"))
+    first, second = record(results).outcomes
+    assert (first.verdict, second.verdict) == ("FAILED", "SKIPPED")
+    assert first.message == "torch does not compute 'copy f32 1000': differs by 2, and 1 is allowed"
+    assert second.message == "no room"
 
 
 def test_a_group_has_a_goal_for_the_geometric_mean():
     rows = [replace(COPY, name=name, group=TTC57, goals=()) for name in ("a", "b", "c")]
     times = ({"restride": (2.0,), "numpy": (1.0,)}, {"restride": (1.0,), "numpy": (8.0,)}, {"restride": (1.0,)})
-    results = tuple(Result(row, {"resident": columns}) for row, columns in zip(rows, times, strict=True))
+    results = [Result(row, {"resident": columns}) for row, columns in zip(rows, times, strict=True)]
     line = "ttc57: 2 of 3 bit for bit as numpy, geometric mean 0.50x numpy, goal at most 1x numpy: met"
-    assert line in table(report(results=results)).splitlines()
-    assert report(results=results).record()["means"] == [
-        {
-            "group": TTC57,
-            "equal": 2,
-            "workloads": 3,
-            "ratio": pytest.approx(0.5),
-            "goal": "at most 1x numpy",
-            "met": True,
-        }
-    ]
-    assert "geometric" not in table(report(results=results, is_small=True)) + table(report())
-    assert "2.00x numpy, goal at most 1x numpy: MISSED" in table(report(results=results[:1]))
+    assert mean_lines(results) == [line]
+    assert mean_lines(RESULTS) == []
+    (missed,) = mean_lines(results[:1])
+    assert missed.endswith("2.00x numpy, goal at most 1x numpy: MISSED")
 
 
-def test_a_goal_against_an_absent_peer_is_not_judged():
-    assert [verdict.goal.against for verdict in report().verdicts] == ["numpy", "own copy", ""]
+def test_the_record_has_every_time_and_is_read_back(tmp_path):
+    file = tmp_path / "bench.json"
+    write_record(record(), file)
+    assert read_record(file, "bench") == record()
+    first, second = record().outcomes
+    assert first.figures["resident"]["numpy"] == [4e-3, 0.5e-3, 0.4e-3]
+    assert (first.figures["bytes"], first.figures["tolerance"]) == (8000, 0.0)
+    assert (first.figures["task"], first.figures["how"]) == ("reorder f32[1000]{0} -> f32[1000]{0}", "")
+    assert [goal["met"] for each in (first, second) for goal in each.figures["goals"].values()] == [False, True, True]
 
 
-def test_the_record_has_every_time_and_survives_json():
-    record = json.loads(json.dumps(report().record(), allow_nan=False))
-    assert (record["format"], record["version"]) == (FORMAT, 1)
-    first, second = record["results"]
-    assert first["measures"]["resident"]["numpy"] == {"median": 0.5e-3, "seconds": [4e-3, 0.5e-3, 0.4e-3]}
-    assert (first["useful_bytes"], first["tolerance"]) == (8000, 0.0)
-    assert (first["task"], first["how"]) == ("reorder f32[1000]{0} -> f32[1000]{0}", "")
-    assert [goal["met"] for goal in first["goals"] + second["goals"]] == [False, True, True]
-    assert record["absent"] == {"torch": "not installed: pip install torch"}
-    assert record["warnings"] == ["too busy"]
-    assert (record["platform"], record["cpu"]) == ("somewhere", "A processor, 2 cores")
+STORED = Path(__file__).parents[3] / "docs" / "benchmarks"
+
+
+@pytest.mark.parametrize("name", ["h200", "llvmpipe", "llvmpipe-mesa25"])
+def test_the_stored_table_is_that_of_the_stored_record(name, capsys):
+    assert main(["report", "show", str(STORED / f"{name}.json")]) == 0
+    assert (STORED / f"{name}.txt").read_text() == capsys.readouterr().out, "store what `restride report show` prints"
+
+
+def test_the_stored_growth_is_read():
+    assert read_record(STORED / "growth-llvmpipe.json", "bench").problems == ()
 
 
 def test_the_chart_has_a_bar_for_each_column_and_the_fastest_is_the_longest():
     pytest.importorskip("matplotlib")
-    figure = draw_bars(report(), "resident")
+    figure = draw_bars(record(), RESULTS, "resident")
     (axes,) = figure.axes
     bars = [(bars.get_label(), bars.patches[0].get_width()) for bars in axes.containers]
     expected = [("restride", 0.25), ("copy", 0.5), ("numpy", 1.0), ("restride", 0.1), ("copy", 1.0), ("own copy", 0.15)]
@@ -123,11 +120,11 @@ def test_the_chart_has_a_bar_for_each_column_and_the_fastest_is_the_longest():
 
 def test_a_chart_is_the_same_file_again_in_both_formats():
     pytest.importorskip("matplotlib")
-    first, again = (chart_file(draw_bars(report(), "resident"), ".svg") for _ in range(2))
+    first, again = (chart_file(draw_bars(record(), RESULTS, "resident"), ".svg") for _ in range(2))
     assert first == again
     assert COPY.name in ET.fromstring(first).itertext(), "texts stay texts"
-    assert chart_file(draw_bars(report(), "kernel"), ".PNG")[:4] == b"\x89PNG"
-    assert not draw_bars(report(results=()), "resident").axes, "nothing measured is no bar"
+    assert chart_file(draw_bars(record(), RESULTS, "kernel"), ".PNG")[:4] == b"\x89PNG"
+    assert not draw_bars(record(), (), "resident").axes, "nothing measured is no bar"
 
 
 def test_charts_need_an_extra_which_the_error_names(monkeypatch, capsys, tmp_path):
@@ -152,28 +149,28 @@ def test_a_small_run_and_its_files(runtime, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     with open_device(runtime) as device:
         name = device.info.name
-    record, chart = tmp_path / "here.json", tmp_path / "here.svg"
+    kept, chart = tmp_path / "here.json", tmp_path / "here.svg"
     options = ("--small", "--repeat", "1", "-k", "NCHW->NHWC f32 1x3x8x8", "--peers", "by-hand,numpy")
-    files = ("--json", str(record), "--chart", str(chart), "--runtime", runtime)
+    files = ("--json", str(kept), "--chart", str(chart), "--runtime", runtime)
     assert main(["bench", *options, *files, "--measure", "kernel,resident,numpy,processor"]) == 0
     out, err = capsys.readouterr()
     assert name in out
     assert "NCHW->NHWC f32 1x3x8x8" in out
     assert "restride: opening other libraries, then measuring ...\n" in err
     assert ("kernel is left out: the runtime kompute has no clock" in err) == (runtime == "kompute")
-    made = json.loads(record.read_text())
-    (result,) = made["results"]
+    made = read_record(kept, "bench")
+    (result,) = made.outcomes
     measures = ["resident", "numpy", "processor"] if runtime == "kompute" else list(MEASURES)
-    assert made["measures"] == measures
-    assert set(result["measures"]["processor"]) == set(result["measures"]["resident"])
-    assert set(result["measures"]["resident"]) == {"restride", "copy", "by-hand", "numpy"}
-    assert set(result["measures"]["numpy"]) == {"restride", "by-hand", "numpy"}
-    assert all(len(column["seconds"]) == 1 for column in result["measures"]["resident"].values())
-    assert result["useful_bytes"] == 2 * 4 * 192
-    assert made["device"]["name"] == name
-    assert made["cpu"] == cpu_model()
-    assert f"processor: {made['cpu']}" in out
-    assert list(made["peers"]) == ["by-hand", "numpy"]
+    assert made.options["measures"] == measures
+    assert set(result.figures["processor"]) == set(result.figures["resident"])
+    assert set(result.figures["resident"]) == {"restride", "copy", "by-hand", "numpy"}
+    assert set(result.figures["numpy"]) == {"restride", "by-hand", "numpy"}
+    assert all(len(seconds) == 1 for seconds in result.figures["resident"].values())
+    assert result.figures["bytes"] == 2 * 4 * 192
+    assert made.device["name"] == name
+    assert made.processor == cpu_model()
+    assert f"processor: {made.processor}" in out
+    assert list(made.options["peers"]) == ["by-hand", "numpy"]
     assert ET.parse(chart).getroot().tag.endswith("svg")
 
 
@@ -196,9 +193,9 @@ def test_a_peer_that_computes_something_else_is_an_error_and_one_that_is_absent_
     arguments = ["bench", "--small", "--repeat", "1", "-k", "copy f32 16", "--measure", "resident"]
     assert main([*arguments, "--peers", "numpy,opencv,torch"]) == 1
     out = capsys.readouterr().out
-    assert "WRONG: numpy does not compute 'copy f32 16': differs by 1, and 0 is allowed" in out
-    assert "WRONG: opencv does not compute 'copy f32 16': RuntimeError: no such thing" in out
-    assert "absent: torch: not installed: pip install torch" in out
+    assert "problem: numpy does not compute 'copy f32 16': differs by 1, and 0 is allowed" in out
+    assert "problem: opencv does not compute 'copy f32 16': RuntimeError: no such thing" in out
+    assert "not run: torch: not installed: pip install torch" in out
     assert "/numpy" not in out
 
 
@@ -216,7 +213,7 @@ def test_a_run_that_is_broken_off_says_so_and_writes_what_it_has(chosen_peers, c
     assert main([*arguments, "--json", str(tmp_path / "part.json")]) == 130
     made = json.loads((tmp_path / "part.json").read_text())
     assert made["broken_off"] == "interrupted"
-    assert [result["name"] for result in made["results"]] == ["copy f32 16"]
+    assert [each["case"] for each in made["outcomes"]] == ["copy f32 16"]
     assert capsys.readouterr().out.endswith("broken off: interrupted\n")
 
 
@@ -241,13 +238,13 @@ def test_workloads_without_time_left_are_named(capsys, tmp_path, monkeypatch):
     assert main(["bench", *options, *words, "4000"]) == 0
     out = capsys.readouterr().out
     content = json.loads(file.read_text())
-    assert [result["name"] for result in content["results"]] == ["transpose f64 2048x4096", "transpose u8 8192x8192"]
-    assert content["left_out"] == ["permutations: transpose u8 4095x4093"]
+    assert [each["case"] for each in content["outcomes"]] == ["transpose f64 2048x4096", "transpose u8 8192x8192"]
+    assert content["not_run"] == {"permutations: transpose u8 4095x4093": "the time was over"}
     assert content["broken_off"] == ""
-    assert "left out, for the time: permutations: transpose u8 4095x4093" in out
+    assert "not run: permutations: transpose u8 4095x4093: the time was over" in out
     assert main(["bench", *options, *words, "999999"]) == 0
-    assert json.loads(file.read_text())["left_out"] == []
-    assert "left out" not in capsys.readouterr().out
+    assert json.loads(file.read_text())["not_run"] == {}
+    assert "not run" not in capsys.readouterr().out
 
 
 def test_the_list_needs_no_device(capsys, monkeypatch):

@@ -10,15 +10,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.bench_reports import cells, report
+from support.bench_reports import record
 from support.judges import judge
 
 from restride.cli import main
 from restride_bench.charts import draw_streams
 from restride_bench.scale import run as scale
 from restride_bench.scale.parts import PYRAMID_PEERS, WAYS_OF_PEERS, Goal, Part, Source, Way, is_scale, parts
-from restride_bench.scale.run import PartResult, Took, record, steps, table
+from restride_bench.scale.run import PartResult, Took, complete, steps
 from restride_bench.scale.ways import WAYS, Job, astronaut, wrong
+from restride_conformance.report.file import read_record, write_record
+from restride_conformance.report.summary import summary
+from restride_conformance.report.table import tables
 
 sys.path.append(str(Path(__file__).parents[2] / "tools"))  # no package
 
@@ -50,48 +53,44 @@ def grown(*seconds):
     return PartResult(part, took, {}, {})
 
 
+def measured(*results):
+    return complete(record(()), results, "")
+
+
 def test_the_table_has_medians_peaks_ratios_and_goals():
-    heading, block, summary = table(report(), [pyramid()]).split("\n\n")
-    assert heading.splitlines()[:2] == [
-        "A device, drv 1.2, runtime vulkan; restride 0.1",
-        "processor: A processor, 2 cores",
+    (table,) = tables(measured(pyramid()).outcomes)
+    assert table.title == "scale: pyramid; u8[2,1000,1000] in chunks of 100"
+    assert table.rows == [
+        ["name", "s", "MB/s", "peak MB", "MB before", "restride /", "goals"],
+        ["restride", "1", "2.00", "1,200", "0.000001", "1.00", table.rows[1][6]],
+        ["slow", "4", "0.500", "0.000003", "0.000002", "0.250", ""],
+        ["fast", "0.500", "4.00", "0.000003", "0.000002", "2.00", ""],
     ]
-    lines = block.splitlines()
-    assert lines[0].endswith("; u8[2,1000,1000] in chunks of 100; medians of 3 rounds, each in a process of its own")
-    assert cells(lines[2]) == ["way", "s", "MB/s", "peak MB", "before", "restride /"]
-    assert [cells(line) for line in lines[3:6]] == [
-        ["restride", "1.00", "2", "1200", "0", "1.00"],
-        ["slow", "4.00", "0", "0", "0", "0.25"],
-        ["fast", "0.50", "4", "0", "0", "2.00"],
-    ]
-    assert lines[6:] == [
-        "restride: 0.25x slow, goal at most 0.50x slow: met",
-        "restride: 2.00x fast, goal at most 1.00x fast: MISSED",
-        "restride: 1200 MB, goal at most 1000 MB of memory: MISSED",
-    ]
-    assert summary.splitlines() == ["goals: 1 of 3 met", "absent: gone: not installed: pip install gone"]
+    goals = ["at most 0.50x slow: met", "at most 1.00x fast: MISSED", "at most 1000 MB of memory: MISSED"]
+    assert table.rows[1][6] == "; ".join(goals)
+    lines = summary(measured(pyramid())).splitlines()
+    assert "goals: 1 of 3 met" in lines
+    assert "missed: restride: 1200 MB, goal at most 1000 MB of memory" in lines
+    assert "not run: gone: not installed: pip install gone" in lines
 
 
 def test_growth_is_about_the_time_of_a_line_and_flat_memory():
     result = grown(1.0, 2.3, 4.61)
-    judged = {
-        (str(verdict.goal.way), verdict.goal.measure, verdict.goal.against): verdict for verdict in result.verdicts()
-    }
+    judged = {(goal.way, goal.measure, goal.against): met for goal, met, _ in result.judged()}
     assert result.value("2 MiB") == pytest.approx(2.3 / 16384)
-    assert judged["2 MiB", "seconds", "1 MiB"].is_met
-    assert not judged["4 MiB", "seconds", "1 MiB"].is_met
-    assert judged["4 MiB", "peak", "1 MiB"].is_met
-    assert judged["4 MiB", "peak", ""].goal.most == (256 << 20) + 200e6
-    assert "us a line" in table(report(), [result])
+    assert judged["2 MiB", "seconds", "1 MiB"]
+    assert not judged["4 MiB", "seconds", "1 MiB"]
+    assert judged["4 MiB", "peak", "1 MiB"]
+    assert result.part.goals[-1].most == (256 << 20) + 200e6
+    assert "us a line" in measured(result).outcomes[0].figures
 
 
-def test_the_record_survives_json():
-    made = json.loads(json.dumps(record(report(), [pyramid(), grown(1.0)]), allow_nan=False))
-    assert (made["format"], made["cpu"], made["small"]) == ("restride-scale", "A processor, 2 cores", False)
-    first, second = made["parts"]
-    assert first["ways"]["slow"]["runs"] == [{"seconds": 4, "before": 2, "peak": 3}]
-    assert [goal["met"] for goal in first["goals"]] == [True, False, False]
-    assert second["ways"]["1 MiB"]["lines"] == 8192
+def test_the_record_is_read_back(tmp_path):
+    made = replace(measured(pyramid(), grown(1.0)), kind="scale")
+    write_record(made, tmp_path / "scale.json")
+    assert read_record(tmp_path / "scale.json", "scale") == made
+    (slow,) = [each for each in made.outcomes if each.case == "slow"]
+    assert [slow.figures[f"{name} of rounds"] for name in Took._fields] == [[4], [2], [3]]
 
 
 def test_the_group_is_scale_by_its_name_alone():
@@ -137,13 +136,13 @@ def test_absent_and_failing_ways_are_named():
     assert {name: len(took) for name, took in result.took.items()} == {"one call": 2, "rs.stream": 2}
     assert dict(result.absent) == {"gone": "not installed: pip install gone"}
     assert dict(result.wrong) == {"fails": "KeyError: 'no such way'"}
-    assert [verdict.is_met for verdict in result.verdicts()] == [True, False]
+    assert [met for _, met, _ in result.judged()] == [True, False]
     took = result.took["rs.stream"][0]
     assert 0 < took.before <= took.peak < 1 << 30, "memory of that process, in bytes"
     assert len(said) == steps([part], 2)
-    lines = table(report(), [result]).splitlines()
-    assert "WRONG: fails, part: KeyError: 'no such way'" in lines
-    assert "absent: gone: not installed: pip install gone" in lines
+    lines = summary(measured(result)).splitlines()
+    assert "problem: fails: KeyError: 'no such way'" in lines
+    assert "not run: gone: not installed: pip install gone" in lines
 
 
 def test_without_room_for_its_files_a_part_is_skipped(monkeypatch):
@@ -151,7 +150,7 @@ def test_without_room_for_its_files_a_part_is_skipped(monkeypatch):
     said = []
     (result,) = scale.run([Part("part", VOLUME, (Way("one call", "one call"),), ())], {}, 1, said.append)
     assert result.skipped.startswith("it takes 0.0 GB of files, and ")
-    assert "nothing was measured: it takes 0.0 GB" in table(report(), [result])
+    assert [(each.verdict, each.message) for each in result.outcomes()] == [("SKIPPED", result.skipped)]
 
 
 @pytest.mark.usefixtures("vulkan_device")
@@ -163,15 +162,16 @@ def test_a_small_run_draws_its_growth(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "small sizes" in out
     assert "pyramid" not in out, "growth alone is drawn"
-    (part,) = json.loads(file.read_text())["parts"]
-    assert [way["lines"] for way in part["ways"].values()] == [8192, 16384, 32768]
-    assert all(goal["met"] for goal in part["goals"] if goal["measure"] == "peak"), "whatever else runs"
+    ways = json.loads(file.read_text())["outcomes"]
+    assert [way["case"] for way in ways] == ["1 MiB", "2 MiB", "4 MiB"]
+    goals = [goal for way in ways for goal in way["figures"]["goals"].items()]
+    assert all(how["met"] for goal, how in goals if goal.endswith("of memory")), "whatever else runs"
     assert {"time of a line", "most memory of the process", "4 MiB"} <= set(ET.parse(chart).getroot().itertext())
 
 
 def test_the_chart_has_both_goals():
     pytest.importorskip("matplotlib")
-    time, memory = draw_streams(report(), grown(1.0, 2.0, 5.0)).axes
+    time, memory = draw_streams(record(), grown(1.0, 2.0, 5.0)).axes
     assert time.lines[0].get_ydata() == pytest.approx(np.array([1.0, 1.0, 1.25]) / 8192)
     assert time.lines[1].get_ydata()[0] == pytest.approx(1.15 / 8192)
     assert memory.lines[0].get_ydata() == pytest.approx([1e8, 1e8 + 1, 1e8 + 2])
@@ -191,7 +191,7 @@ def test_a_run_that_is_broken_off_shows_what_it_has(monkeypatch, capsys, tmp_pat
     assert main(["bench", "-k", "scale", "--small", "--peers", "none", "--json", str(file)]) == 130
     assert capsys.readouterr().out.endswith("broken off: interrupted\n")
     made = json.loads(file.read_text())
-    assert (made["broken_off"], len(made["parts"])) == ("interrupted", 2)
+    assert (made["broken_off"], bool(made["outcomes"])) == ("interrupted", True)
 
 
 @pytest.mark.parametrize("added", [0, 2, 9])
@@ -221,12 +221,11 @@ def test_small_pyramids_and_tasks(capsys):
     assert main([*arguments, "scale: pyramid"]) == 0, "who is here computes the same"
     out = capsys.readouterr().out
     for way in parts(peers=peers)[0].ways:
-        assert f"  {way.name} " in out or f"absent: {way.name}: not installed: pip install {way.extra}" in out
-    assert "restride: " in out
+        assert f"\n{way.name} " in out or f"not run: {way.name}: not installed: pip install {way.extra}" in out
     assert main([*arguments, "scale: rs.dask"]) == 0
     out = capsys.readouterr().out
-    assert "rs.dask: " in out
-    assert "two workers, a core each: " in out or "absent: two workers, a core each: " in out
+    assert "\nrs.dask " in out
+    assert "\ntwo workers, a core each " in out or "not run: two workers, a core each: " in out
 
 
 def test_pictures_show_what_chunks_do():

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from support.bench_reports import made_up
-from support.bench_reports import report as bench_report
+from support.bench_reports import RESULTS, made_up, record
 from support.devices import open_device
 from support.report_examples import ALL_OPERATIONS, example, many, passed, wrong_picture
 from support.selftest_examples import NEWER
@@ -50,11 +49,11 @@ def hundreds(path):
 
 def selftest(path):
     """A device's own record, to which a problem, a failed case and newer parts are added."""
-    record = read_record(ROOT / "docs" / "devices" / "llvmpipe.json", "selftest")
+    known = read_record(ROOT / "docs" / "devices" / "llvmpipe.json", "selftest")
     figures = {"repeat": "restride test --repro"}
     bad = Outcome("reorder u8[2,3] -> u8[2,3]{0,1}", Verdict.FAILED, "1 of 6 is wrong", group="smoke", figures=figures)
     problems = ({"case": "smoke", "message": f"FAILED {bad.case}: {bad.message}"},)
-    write_page(replace(record, outcomes=(*record.outcomes, bad, *NEWER), problems=problems), path)
+    write_page(replace(known, outcomes=(*known.outcomes, bad, *NEWER), problems=problems), path)
 
 
 def drawings(path):
@@ -63,7 +62,10 @@ def drawings(path):
         tiled = rs.reorder(rs.asarray(np.ones((64, 64), np.float32), device=device), layout="f32[64,64]{1,0:T(8,128)}")
         image = rs.asarray(np.zeros((300, 200, 3), np.uint8), device=device)
         tensors = "".join(tensor._repr_html_().replace("<details>", "<details open>") for tensor in (tiled, image))
-    charts = [draw_bars(bench_report(), "resident"), draw_growth(made_up((*BY_BYTES, BY_AXES)), "resident")]
+    charts = [
+        draw_bars(record(), RESULTS, "resident"),
+        draw_growth(record(), made_up((*BY_BYTES, BY_AXES)), "resident"),
+    ]
     pictures = [rs.show("f32[3,5]{1,0:T(2,2)}", "f32[3,5]{0,1}").svg()]
     pictures += ["<svg" + chart_file(chart, ".svg").decode().partition("<svg")[2] for chart in charts]
     wide = "".join(

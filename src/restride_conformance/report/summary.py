@@ -10,7 +10,7 @@ from restride.command.process import INTERRUPTED
 from restride.errors import printable
 from restride_conformance.record import FLUSHED, Outcome, Speed, Target, Verdict
 from restride_conformance.report import Record, first_line
-from restride_conformance.report.table import call_seconds, figure_text, number_text, tables
+from restride_conformance.report.table import figure_text, number_text, tables
 
 SMALL = "small sizes, under the names of the whole ones: these times mean nothing"
 
@@ -82,6 +82,11 @@ def facts(record: Record) -> dict[str, str]:
     return {**known, **record.versions, **known}
 
 
+def device_text(record: Record) -> str:
+    """The names of the device and of its driver, with the driver's version."""
+    return f"{record.device['name']}, {record.driver}" if record.device else "no device"
+
+
 def speed_text(speed: Speed) -> str:
     """A speed as text with three significant digits: ``    0.812 ms     9.31 GB/s   87.2% of copy``."""
     milliseconds, rate = speed.seconds * 1e3, speed.gigabytes_per_second
@@ -105,7 +110,7 @@ def _measured_lines(record: Record) -> Iterator[str]:
     known = facts(record)
     runtime = f", runtime {known['runtime']}" if known["runtime"] else ""
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
-    yield f"{known['device'] or 'no device'}, {record.driver}{runtime}; {versions}"
+    yield f"{device_text(record)}{runtime}; {versions}"
     yield f"processor: {record.processor}"
     if record.options.get("small"):
         yield SMALL
@@ -119,14 +124,12 @@ def _measured_lines(record: Record) -> Iterator[str]:
         yield f"goals: {sum(how['met'] for _, _, how in goals)} of {len(goals)} met"
     for outcome, goal, how in goals:
         if not how["met"]:
-            seconds = call_seconds(outcome) or 0.0
-            measured = f"{seconds * 1e6:.0f} us" if how["ratio"] is None else f"{how['ratio']:.2f}x {how['against']}"
-            yield f"missed: {outcome.case}: {measured}, goal {goal}"
-    yield from record.notes
+            yield f"missed: {outcome.case}: {how['measured']}, goal {goal}"
     yield from (f"problem: {each['message']}" for each in record.problems)
     if peers := record.options.get("peers"):
         yield "peers: " + "; ".join(f"{name} {version}" for name, version in peers.items())
     yield from (f"not run: {name}: {why}" for name, why in record.not_run.items())
+    yield from record.notes
     if record.broken_off:
         yield f"broken off: {record.broken_off}"
 

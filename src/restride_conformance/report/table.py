@@ -154,12 +154,11 @@ def _speeds(measured: Sequence[Outcome], measure: str, options: Mapping[str, Any
             ratios = (ratio(outcome, measure, rival if name == "own" else name) for name in others)
             speed = outcome.figures.get("bytes", 0) / seconds / 1e9 if seconds else None
             numbers = [speed, 1 / share if share else None, *ratios]
-            goals = "; ".join(f"{goal}: {_met(how)}" for goal, how in outcome.figures.get("goals", {}).items())
             row = [
                 f"  {outcome.case}",
                 f"{1e3 * seconds:.3f}",
                 *map(_ratio_text, numbers),
-                *([goals] if has_goals else []),
+                *([_goals_text(outcome)] if has_goals else []),
             ]
             rows.append(row)
     rounds = f"; {rounds_text(options['repeat'])}" if "repeat" in options else ""
@@ -179,8 +178,9 @@ def _rival(outcome: Outcome, measure: str, peers: Container[str]) -> str | None:
     return next((name for name in others if name != COPY and name not in peers), None)
 
 
-def _met(goal: Mapping[str, Any]) -> str:
-    return "met" if goal["met"] else "MISSED"
+def _goals_text(outcome: Outcome) -> str:
+    goals: Mapping[str, Mapping[str, Any]] = outcome.figures.get("goals", {})
+    return "; ".join(f"{goal}: {'met' if how['met'] else 'MISSED'}" for goal, how in goals.items())
 
 
 def _ratio_text(value: float | None) -> str:
@@ -188,17 +188,19 @@ def _ratio_text(value: float | None) -> str:
 
 
 def _figures(group: str, outcomes: Sequence[Outcome]) -> Table:
-    """The figures of outcomes by name, and verdicts and messages where there are any."""
-    names = list(dict.fromkeys(chain.from_iterable(outcome.figures for outcome in outcomes)))
+    """The figures of outcomes by name, but for those of every round; verdicts and messages where there are any."""
+    found = chain.from_iterable(outcome.figures.items() for outcome in outcomes)
+    names = list(dict.fromkeys(name for name, value in found if not isinstance(value, list)))
     has_verdicts = not names or any(outcome.verdict is not Verdict.PASSED for outcome in outcomes)
     more = [*(["verdict"] if has_verdicts else []), *(["message"] if any(each.message for each in outcomes) else [])]
     rows = [["name", *names, *more]]
     for outcome in outcomes:
-        figures = ["" if (value := outcome.figures.get(name)) is None else figure_text(value) for name in names]
+        own = {**outcome.figures} | ({"goals": _goals_text(outcome)} if "goals" in outcome.figures else {})
+        figures = ["" if (value := own.get(name)) is None else figure_text(value) for name in names]
         rows.append([outcome.case, *figures, *(str(getattr(outcome, name)) for name in more)])
     numbers = (name for name in names if all(_is_number(outcome.figures.get(name)) for outcome in outcomes))
     return Table(group, rows, right=[1 + names.index(name) for name in numbers])
 
 
 def _is_number(value: Any) -> bool:
-    return value is None or isinstance(value, int | float | list)
+    return value is None or isinstance(value, int | float)

@@ -13,7 +13,7 @@ def cells(line):
 
 
 def test_a_measure_has_speeds_shares_ratios_and_goals():
-    goals = {"at most 2x numpy": {"met": False, "against": "numpy", "ratio": 4.0}}
+    goals = {"at most 2x numpy": {"met": False, "measured": "4.00x numpy"}}
     columns = {"ours": [2e-3, 1e-3, 3e-3], "copy": 1e-3, "numpy": [4e-3, 0.5e-3, 0.4e-3]}
     first = Outcome("a", Verdict.PASSED, group="copies", figures={"bytes": 8e6, "resident": columns, "goals": goals})
     second = Outcome("b", Verdict.PASSED, group="turns", figures={"resident": {"ours": 3e-4, "own copy": 2e-4}})

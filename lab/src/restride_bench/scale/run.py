@@ -1,4 +1,4 @@
-"""Run parts and report them: every round runs all ways of a part in turn, each in a process of its own."""
+"""Run parts and record them: every round runs all ways of a part in turn, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from itertools import chain, groupby
 from pathlib import Path
@@ -18,13 +18,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from restride.command.process import ending
-from restride.command.stopwatch import rounds_text
-from restride.drawing.explain import columns
-from restride_bench.report import Report, heading
 from restride_bench.scale.parts import SCALE, Cost, Goal, Part, Source, Way
 from restride_bench.scale.ways import Job
-
-FORMAT, VERSION = "restride-scale", 1
+from restride_conformance.record import Outcome, Verdict
+from restride_conformance.report import Record
 
 _PROGRAM = "import sys; from restride_bench.scale.ways import main; main(sys.argv[1])"
 """The program of a process. It is not run by ``-m``, so that functions sent to Dask's workers are in a known module."""
@@ -71,50 +68,42 @@ class PartResult:
         lines = next(each.lines for each in self.part.ways if each.name == way)
         return median(run.seconds for run in runs) / (lines or 1)
 
-    def verdicts(self) -> Iterator[Verdict]:
-        """Yield a verdict for each goal whose two sides were measured."""
+    def judged(self) -> Iterator[tuple[Goal, bool, str]]:
+        """Yield each goal whose two sides were measured, whether it is met, and what was measured in words."""
         for goal in self.part.goals:
             ours = self.value(goal.way, goal.measure)
             theirs = self.value(goal.against, goal.measure) if goal.against else 1.0
             if ours is not None and theirs is not None:
-                yield Verdict(goal, ours / theirs)
+                measured = f"{ours / theirs:.2f}x {goal.against}" if goal.against else f"{ours / 1e6:.0f} MB"
+                yield goal, ours / theirs <= goal.most, measured
 
-    def record(self) -> dict[str, Any]:
-        """The result as JSON values."""
-        return {
-            "name": self.part.name,
-            "source": str(self.part.source),
-            "ways": {
-                way.name: {"lines": way.lines, "runs": [run._asdict() for run in self.took[way.name]]}
-                for way in self.part.ways
-                if way.name in self.took
-            },
-            "goals": [
-                {**asdict(verdict.goal), "measured": verdict.measured, "met": verdict.is_met}
-                for verdict in self.verdicts()
-            ],
-            "absent": dict(self.absent),
-            "wrong": dict(self.wrong),
-            "skipped": self.skipped,
+    def outcomes(self) -> Iterator[Outcome]:
+        """Yield a row for each way that was measured or is wrong, or the one that says why none was."""
+        name = f"{SCALE}: {self.part.name}; {self.part.source}"
+        if self.skipped:
+            yield Outcome(self.part.name, Verdict.SKIPPED, self.skipped, group=name)
+        for way in self.part.ways:
+            if way.name in self.took:
+                yield Outcome(way.name, Verdict.PASSED, group=name, figures=self._figures(way))
+            if way.name in self.wrong:
+                yield Outcome(way.name, Verdict.FAILED, self.wrong[way.name], group=name)
+
+    def _figures(self, way: Way) -> dict[str, Any]:
+        """The costs of a way: medians of seconds, the most memory, and its time over that of the first way."""
+        part, runs, value = self.part, self.took[way.name], self.value(way.name) or 0.0
+        bytes_of_line = part.source.nbytes // (part.source.sizes[0] * part.source.sizes[1])
+        seconds, ours = median(run.seconds for run in runs), self.value(part.ways[0].name)
+        figures: dict[str, Any] = {
+            "s": seconds,
+            **({"us a line": 1e6 * value} if part.is_growth else {}),
+            "MB/s": (way.lines * bytes_of_line or part.source.nbytes) / seconds / 1e6,
+            "peak MB": max(run.peak for run in runs) / 1e6,
+            "MB before": max(run.before for run in runs) / 1e6,
+            f"{part.ways[0].name} /": None if ours is None else ours / value,
+            **{f"{name} of rounds": [getattr(run, name) for run in runs] for name in Took._fields},
         }
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A goal and its outcome. measured: the ratio to the other way; bytes if the goal names none."""
-
-    goal: Goal
-    measured: float
-
-    @property
-    def is_met(self) -> bool:
-        """True if the measured value is within the goal."""
-        return self.measured <= self.goal.most
-
-    def __str__(self) -> str:
-        against = self.goal.against
-        measured = f"{self.measured:.2f}x {against}" if against else f"{self.measured / 1e6:.0f} MB"
-        return f"{self.goal.way}: {measured}, goal {self.goal}: {'met' if self.is_met else 'MISSED'}"
+        goals = {str(goal): {"met": met, "measured": text} for goal, met, text in self.judged() if goal.way == way.name}
+        return figures | ({"goals": goals} if goals else {})
 
 
 def run(
@@ -218,64 +207,19 @@ def versions(results: Sequence[PartResult]) -> dict[str, str]:
     return {package: version(package) for package in dict.fromkeys(chain.from_iterable(used))}
 
 
-def record(report: Report, results: Sequence[PartResult]) -> dict[str, Any]:
-    """A run as JSON values. Times are in seconds, memory in bytes."""
-    everything = report.record()
-    shared = ("started", "command", "device", "runtime", "platform", "cpu", "versions", "warnings", "repeat", "small")
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        **{name: everything[name] for name in (*shared, "broken_off")},
-        "packages": versions(results),
-        "parts": [result.record() for result in results],
-    }
-
-
-def table(report: Report, results: Sequence[PartResult]) -> str:
-    """The text for the terminal.
-
-    report: describes the device and the machine; it has no results of its own.
-    """
-    blocks = [heading(report), *("\n".join(_block(report, result)) for result in results)]
-    return "\n\n".join([*blocks, "\n".join(_summary(report, results))])
-
-
-def _block(report: Report, result: PartResult) -> Iterator[str]:
-    part = result.part
-    yield f"{SCALE}: {part.name}; {part.source}; {rounds_text(report.repeat)}, each in a process of its own"
-    if not result.took:
-        yield f"nothing was measured{result.skipped and ': '}{result.skipped}"
-        return
-    first = part.ways[0].name
-    yield f"MB/s of the source, the most memory of the process and what it had before; {first} / other"
-    rows = [["way", "s", *(["us a line"] if part.is_growth else []), "MB/s", "peak MB", "before", f"{first} /"]]
-    bytes_of_line = part.source.nbytes // (part.source.sizes[0] * part.source.sizes[1])
-    for way in part.ways:
-        if way.name in result.took:
-            runs, value = result.took[way.name], result.value(way.name) or 0.0
-            seconds = median(each.seconds for each in runs)
-            ours = result.value(first)
-            nbytes = way.lines * bytes_of_line or part.source.nbytes
-            numbers = [
-                f"{seconds:.2f}",
-                *([f"{1e6 * value:.1f}"] if part.is_growth else []),
-                f"{nbytes / seconds / 1e6:.0f}",
-            ]
-            memory = [f"{max(each) / 1e6:.0f}" for each in ([run.peak for run in runs], [run.before for run in runs])]
-            rows.append([f"  {way.name}", *numbers, *memory, "-" if ours is None else f"{ours / value:.2f}"])
-    yield from columns(rows, range(1, len(rows[0])))
-    yield from map(str, result.verdicts())
-
-
-def _summary(report: Report, results: Sequence[PartResult]) -> Iterator[str]:
-    judged = [verdict for result in results for verdict in result.verdicts()]
-    if judged:
-        yield f"goals: {sum(verdict.is_met for verdict in judged)} of {len(judged)} met"
-    for result in results:
-        yield from (f"WRONG: {name}, {result.part.name}: {why}" for name, why in result.wrong.items())
-    if used := versions(results):
-        yield "with " + "; ".join(f"{package} {version}" for package, version in used.items())
-    absent = {name: why for result in results for name, why in result.absent.items()}
-    yield from (f"absent: {name}: {why}" for name, why in absent.items())
-    if report.broken_off:
-        yield f"broken off: {report.broken_off}"
+def complete(record: Record, results: Sequence[PartResult], broken_off: str) -> Record:
+    """The record with the rows of the results."""
+    outcomes = tuple(outcome for result in results for outcome in result.outcomes())
+    return replace(
+        record,
+        versions={**record.versions, **versions(results)},
+        selected=len(outcomes),
+        outcomes=outcomes,
+        not_run={name: why for result in results for name, why in result.absent.items()},
+        problems=tuple(
+            {"case": result.part.name, "message": f"{name}: {why}"}
+            for result in results
+            for name, why in result.wrong.items()
+        ),
+        broken_off=broken_off,
+    )
