@@ -42,7 +42,7 @@ bench: ## measure speed beside every other library that is installed (BENCH='-k 
 audit: ## compile the kernels for GPUs that are not here, and store docs/benchmarks/vendors.json (MESA='--intel --arm64' for all makers)
 	@$(SETUP) lab
 	@bash tools/mesa26.sh $(MESA)
-	$(PYTHON_BIN) -m restride audit --contract --json docs/benchmarks/vendors.json >.cache/audit.txt || { sed -n '/^errors, /,$$p' .cache/audit.txt; exit 1; }
+	$(PYTHON_BIN) -m restride audit --contract --json docs/benchmarks/vendors.json >.cache/audit.txt || { grep '^problem: ' .cache/audit.txt; exit 1; }
 
 docs: ## build the site with its gallery and notebooks into build/docs, and check its links
 	@$(SETUP) demo

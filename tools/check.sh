@@ -64,7 +64,7 @@ bash tools/mesa26.sh
 bash tools/mesa26.sh $PYTHON -m pytest lab/tests/bench/audit/test_compiler.py -k mesa_26
 if ! bash tools/mesa26.sh $PYTHON -m restride audit navi21 ampere adreno-660 m1 --contract \
     --against docs/benchmarks/vendors.json >.cache/audit.txt; then
-    sed -n '/^\(errors, \|against \)/,$p' .cache/audit.txt
+    sed -n '/^\(problem: \|against \)/,$p' .cache/audit.txt
     echo "restride: a kernel is worse for GPUs than in docs/benchmarks/vendors.json, which \`make audit\` stores, or is not compiled"
     exit 1
 fi

@@ -39,8 +39,8 @@ from restride.vision.families import FAMILIES
 from restride.weights.rows import MAX_OF_GRADIENT
 from restride_bench.audit.compiler import Figures, Key
 from restride_bench.audit.kernels import Kernel
-from restride_bench.audit.problems import changes, problems
-from restride_bench.audit.table import Table, read_table
+from restride_bench.audit.problems import differences
+from restride_bench.audit.table import record_of
 from restride_conformance import commands, selection, sweep
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
@@ -688,10 +688,10 @@ def _measured() -> Record:
     return replace(_record(), kind="bench", device=None, options=options, outcomes=outcomes, **more)
 
 
-def _audit() -> Table:
+def _audit() -> Record:
     kernel = Kernel(Key("run_copy_32", (1, 2), 3), "copy f32")
     driver = {"name": "a GPU", "driver": "a driver", "version": "Mesa 26"}
-    return Table.of([kernel], {"navi21": (driver, [Figures(7, 7, 7, 7, 7, 7, 7, {"load 16": 7})])})
+    return record_of([kernel], {"navi21": (driver, [Figures(7, 7, 7, 7, 7, 7, 7, {"load 16": 7})])})
 
 
 def _selftest() -> bytes:
@@ -749,24 +749,18 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
     }
     choices = {"device": "a device", "choices": {"elements": "apart", "transpose": "shared"}}
 
-    known = {record.kind: record for record in (_record(), _measured())}
+    known = {record.kind: record for record in (_record(), _measured(), _audit())}
 
     def read_file(data: bytes) -> None:
         record_file.write_bytes(data)
         record = read_record(record_file)
         before = known.get(record.kind, record)
-        for text in (summary(record), str(compare(before, record)), str(compare(record, before))):
+        judged = differences(["navi21"])
+        for text in (summary(record), str(compare(before, record, judged)), str(compare(record, before, judged))):
             text.encode()
         if record.kind == "test":
             write_junit(record, folder / "report.xml")
         write_page(record, folder / "report.html")
-
-    def read_audit(data: bytes) -> None:
-        (folder / "audit.json").write_bytes(data)
-        before = read_table(folder / "audit.json")
-        for lines, _ in (changes(before, _audit()), changes(_audit(), before)):
-            "".join(lines).encode()
-        "".join([str(before), *problems(before), _audit().with_others_of(before).json(before.gpus)]).encode()
 
     def read_selftest(data: bytes) -> None:
         (folder / "selftest.json").write_bytes(data)
@@ -795,7 +789,6 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
         ),
         Reader("choices", read_choices, (json.dumps(choices).encode(),), is_json=True),
         Reader("module manifests", read_list, (json.dumps(listed).encode(),), is_json=True),
-        Reader("audits", read_audit, (_audit().json(["navi21"]).encode(),), is_json=True),
         Reader("selftests", read_selftest, (_selftest(),), is_json=True),
         _configurations(folder),
         *_loader_files(folder),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,19 @@ class Ratio:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A difference of the figures of a case in two records, in words."""
+
+    case: str
+    text: str
+    is_worse: bool
+
+
+Differ = Callable[[Outcome, Outcome], Iterable[tuple[str, bool]]]
+"""Yields the differences between the figures of two outcomes in words, and whether each is worse."""
+
+
+@dataclass(frozen=True)
 class Comparison:
     """The differences between two records.
 
@@ -63,6 +76,7 @@ class Comparison:
     head: facts about the runs that differ, including whether they ended early: name, before, after.
     only_before, only_after: outcomes of cases that the other record does not have.
     changed: cases with different verdicts, those that got worse first.
+    differences: those of figures, for kinds whose figures are judged.
     ratios: times of cases with a speed in both records, the most slowed down first.
     same: number of cases with the same verdict in both.
     """
@@ -73,13 +87,14 @@ class Comparison:
     only_before: tuple[Outcome, ...]
     only_after: tuple[Outcome, ...]
     changed: tuple[Change, ...]
+    differences: tuple[Difference, ...]
     ratios: tuple[Ratio, ...]
     same: int
 
     @property
     def is_worse(self) -> bool:
         """True if a case in both records got worse. Speeds do not count, because they vary from run to run."""
-        return any(change.is_worse for change in self.changed)
+        return any(each.is_worse for each in (*self.changed, *self.differences))
 
     @property
     def median_ratio(self) -> float | None:
@@ -100,12 +115,15 @@ class Comparison:
             "only_after": [_short(outcome) for outcome in self.only_after],
             "changed": [
                 {
-                    "case": change.after.case,
+                    "case": _name(change.after),
                     "worse": change.is_worse,
                     "before": _short(change.before),
                     "after": _short(change.after),
                 }
                 for change in self.changed
+            ],
+            "differences": [
+                {"case": each.case, "worse": each.is_worse, "text": each.text} for each in self.differences
             ],
             "median_ratio": self.median_ratio,
             "ratios": [{**vars(ratio), "ratio": ratio.ratio} for ratio in self.ratios],
@@ -129,8 +147,12 @@ class Comparison:
         other = [change for change in self.changed if not (change.is_worse or change.is_better)]
         for title, changes in (("worse", worse), ("better", better), ("changed", other)):
             yield from _listed(title, [_change_line(change) for change in changes])
-        yield from _listed("only in the first", [f"{one.verdict} {one.case}" for one in self.only_before])
-        yield from _listed("only in the second", [f"{one.verdict} {one.case}" for one in self.only_after])
+        for title, is_worse in (("worse figures", True), ("better figures", False)):
+            yield from _listed(
+                title, [f"{each.case}: {each.text}" for each in self.differences if each.is_worse is is_worse]
+            )
+        yield from _listed("only in the first", [f"{one.verdict} {_name(one)}" for one in self.only_before])
+        yield from _listed("only in the second", [f"{one.verdict} {_name(one)}" for one in self.only_after])
         if self.ratios:
             yield ""
             yield f"time of the second over the first, of {len(self.ratios):,} cases: {self.median_ratio:.2f} (median)"
@@ -144,7 +166,7 @@ class Comparison:
         )
 
 
-def compare(before: Record, after: Record) -> Comparison:
+def compare(before: Record, after: Record, differ: Differ = lambda _, __: ()) -> Comparison:
     """Compare two records case by case; if a record has a case more than once, the worst verdict counts.
 
     Raises:
@@ -156,7 +178,7 @@ def compare(before: Record, after: Record) -> Comparison:
     both = [(first[line], second[line]) for line in first if line in second]
     changes = [Change(old, new) for old, new in both if old.verdict is not new.verdict]
     changes.sort(key=lambda change: (not change.is_worse, -change.after.verdict.severity))
-    times = [(new.case, call_seconds(old), call_seconds(new)) for old, new in both]
+    times = [(_name(new), call_seconds(old), call_seconds(new)) for old, new in both]
     ratios = [Ratio(case, old, new) for case, old, new in times if old and new]
     return Comparison(
         headline(before),
@@ -165,6 +187,7 @@ def compare(before: Record, after: Record) -> Comparison:
         tuple(outcome for line, outcome in first.items() if line not in second),
         tuple(outcome for line, outcome in second.items() if line not in first),
         tuple(changes),
+        tuple(Difference(_name(new), text, is_worse) for old, new in both for text, is_worse in differ(old, new)),
         tuple(sorted(ratios, key=lambda ratio: -ratio.ratio)),
         len(both) - len(changes),
     )
@@ -188,8 +211,12 @@ def _by_line(record: Record) -> dict[tuple[str, str], Outcome]:
     return worst_of_line
 
 
+def _name(outcome: Outcome) -> str:
+    return f"{outcome.group}: {outcome.case}" if outcome.group else outcome.case
+
+
 def _short(outcome: Outcome) -> dict[str, str]:
-    return {"case": outcome.case, "verdict": str(outcome.verdict), "message": first_line(outcome.message)}
+    return {"case": _name(outcome), "verdict": str(outcome.verdict), "message": first_line(outcome.message)}
 
 
 def _change_line(change: Change) -> str:
@@ -197,7 +224,7 @@ def _change_line(change: Change) -> str:
         f"{outcome.verdict} ({first_line(outcome.message)})" if outcome.message else str(outcome.verdict)
         for outcome in (change.before, change.after)
     )
-    return f"{change.after.case}\n      {before}  ->  {after}"
+    return f"{_name(change.after)}\n      {before}  ->  {after}"
 
 
 def _ratio_line(ratio: Ratio) -> str:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from textwrap import fill
 
-from restride.command.files import require_apart, require_places, write_output
+from restride.command.files import require_apart, require_places
 from restride.command.parser import Commands, add_command
-from restride.command.process import Exit, NothingSelected, UsageError, say
+from restride.command.process import Exit, NothingSelected, UsageError, say, tell
 from restride_bench.audit.compiler import NoCompiler, compile_all
 from restride_bench.audit.gpus import GPUS, STORED
 from restride_bench.audit.kernels import Kernel, contract_kernels, kernels_of_case, kernels_of_workloads
-from restride_bench.audit.problems import changes, problems
-from restride_bench.audit.table import Table, read_table
+from restride_bench.audit.problems import differences
+from restride_bench.audit.table import gpus_in, record_of, stored, with_others_of
 from restride_conformance import Case
+from restride_conformance.report import Record
+from restride_conformance.report.compare import Comparison, compare
+from restride_conformance.report.file import read_record, write_record
+from restride_conformance.report.summary import summary
 from restride_measure.workloads import Workload, selected
 
 _GPUS = "\n".join(
@@ -31,14 +36,14 @@ right results. bash tools/mesa26.sh fetches the compilers; docs/benchmarks/audit
 GPUs:
 {_GPUS}
 
-columns:  instr.         instructions in the code
+counts:   instructions   in the code
           registers      of an invocation, in a unit of each maker's own
-          in flight      the most work in flight that registers and shared memory allow
+          in_flight      the most work in flight that registers and shared memory allow
           spills         registers that had to go to memory
           scratch        bytes of memory that an invocation has for these and for its arrays
           cycles         of one subgroup, as the compiler estimates them
           trips          how often a store or an access to shared memory follows a load: a subgroup waits so often
-          loads, stores  instructions by the bytes that each moves for an invocation: "3 load 12" are three of 12 bytes;
+          load, store    instructions by the bytes that each moves for an invocation, such as "load 12";
                          "uniform" is once for a subgroup, "shared" to and from the memory of a work group
 
 The exit code is 1 if a compiler refuses a kernel, if one spills or has scratch memory without a listed reason, and with
@@ -87,31 +92,40 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         say("\n".join(map(str, _workloads(arguments.keyword))), has_lines=True)
         return Exit.OK
-    before = None if arguments.against is None else read_table(arguments.against)
-    kept = Table([], {})
+    before = None if arguments.against is None else read_record(arguments.against, "audit")
+    kept = None
     if arguments.json is not None:
         require_places(arguments.json)
         require_apart([arguments.against] if arguments.against else [], arguments.json)
         if arguments.contract and arguments.json.exists():
-            kept = read_table(arguments.json)
-    gpus = _named(arguments.gpus) or [name for name in GPUS if before is None or name in before.gpus]
+            kept = read_record(arguments.json, "audit")
+    gpus = _named(arguments.gpus) or [name for name in GPUS if before is None or name in gpus_in(before)]
     kernels = _kernels(arguments)
     compiled = compile_all([each.key for each in kernels], gpus, skips_missing=not arguments.gpus)
     if not compiled:
         raise NoCompiler("no driver here compiles for these GPUs: bash tools/mesa26.sh")
-    table = Table.of(kernels, compiled)
-    say(str(table), has_lines=True)
-    is_worse = bool(wrong := problems(table))
-    if wrong:
-        say("\n".join(["", "errors, spills and scratch memory", *wrong]), has_lines=True)
+    record = record_of(kernels, compiled)
+    say(summary(record), has_lines=True)
+    is_worse = bool(record.problems)
     if before is not None:
-        lines, is_worse_now = changes(before, table)
-        is_worse = is_worse or is_worse_now
-        say("\n".join(["", f"against {arguments.against}", *(lines or ["nothing changed"])]), has_lines=True)
+        comparison = _against(before, record)
+        is_worse = is_worse or comparison.is_worse
+        say("\n".join(["", f"against {arguments.against}", str(comparison)]), has_lines=True)
     if arguments.json is not None:
-        whole = table.with_others_of(kept).json(STORED if arguments.contract else gpus)
-        write_output(arguments.json, whole.encode())
+        whole = record if kept is None else with_others_of(record, kept)
+        write_record(stored(whole, STORED if arguments.contract else gpus), arguments.json)
     return Exit.CHECK_FAILED if is_worse else Exit.OK
+
+
+def _against(before: Record, after: Record) -> Comparison:
+    """The comparison of the rows that the later record has; counts only where the versions of the driver are equal."""
+    rows = {(outcome.group, outcome.case) for outcome in after.outcomes}
+    known = [outcome for outcome in before.outcomes if (outcome.group, outcome.case) in rows]
+    was, now = gpus_in(before), gpus_in(after)
+    same = [gpu for gpu in now if gpu in was and was[gpu].figures["version"] == now[gpu].figures["version"]]
+    for gpu in now.keys() & was.keys() - {*same}:
+        tell(f"{gpu}: another version than {was[gpu].figures['version']!r:.60}: only 128-bit accesses are compared")
+    return compare(replace(before, outcomes=tuple(known)), after, differences(same))
 
 
 def _named(words: list[str]) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import restride as rs
 from restride.errors import RestrideError
 from restride.kernel import ARM, NVIDIA, Choices, KernelSpec
-from restride_bench.audit.compiler import Figures, Key
+from restride_bench.audit.compiler import Key
 from restride_bench.audit.recording import GPU, Recording, record_case, record_workload
 from restride_conformance import Case, catalogue
 from restride_measure.workloads import Workload
@@ -19,18 +19,16 @@ _EACH = 4
 """Conformance cases add at most this many kernels of a module to those of the workloads."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Kernel:
-    """A kernel, with the compilers' figures.
+    """A kernel to compile.
 
     subject: the first workload or case that dispatches it. for_gpus: False if only the choices of CPUs lead to it.
-    compiled: by GPU; a text says why there are no figures.
     """
 
     key: Key
     subject: str
     for_gpus: bool = True
-    compiled: dict[str, Figures | str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

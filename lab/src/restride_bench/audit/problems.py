@@ -1,14 +1,13 @@
-"""What is wrong with a table: kernels that are refused or spill, and what became worse than in an earlier table."""
+"""What is wrong in an audit: kernels that spill without a listed reason, and what became worse than before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from restride_bench.audit.compiler import Figures
 from restride_bench.audit.gpus import GPUS
 from restride_bench.audit.kernels import Kernel
-from restride_bench.audit.table import WHOLE, Table
+from restride_conformance.record import Outcome
 
 
 @dataclass(frozen=True)
@@ -48,61 +47,29 @@ def is_excused(kernel: Kernel, gpu: str) -> bool:
     return not kernel.for_gpus or any(excuses)
 
 
-def problems(table: Table) -> list[str]:
-    """A line for each kernel that a GPU's compiler refuses, or that spills or uses scratch memory without an excuse."""
-    lines = []
-    for kernel in table.kernels:
-        for gpu, figures in kernel.compiled.items():
-            if isinstance(figures, str):
-                lines.append(f"not compiled: {gpu}: {kernel.name}: {figures}")
-            elif (figures.spills or figures.scratch) and not is_excused(kernel, gpu):
-                lines.append(f"{gpu}: {kernel.name}: {figures.spills} spills, {figures.scratch} bytes of scratch")
-    return lines
+def differences(with_counts: Collection[str]) -> Callable[[Outcome, Outcome], Iterator[tuple[str, bool]]]:
+    """The function that yields each difference of a kernel's rows of two audits, and whether it is worse by ``WORSE``.
 
-
-def changes(before: Table, after: Table) -> tuple[list[str], bool]:
-    """A line for each difference of two tables, and whether something got worse.
-
-    If the versions of a driver differ, only 128-bit accesses are compared: a kernel loses one if it has
-    fewer of them and more narrow ones.
+    with_counts: GPUs whose counts are compared, those with one version of the driver in both. Of others only 128-bit
+    accesses are: a kernel loses one if it has fewer of them and more narrow ones.
     """
-    others = {
-        gpu: before.gpus[gpu].version
-        for gpu, summary in after.gpus.items()
-        if gpu in before.gpus and before.gpus[gpu].version != summary.version
-    }
-    lines = [
-        f"{gpu}: {was!r:.60}, now {after.gpus[gpu].version!r:.60}: only 128-bit accesses are compared"
-        for gpu, was in others.items()
-    ]
-    is_worse = False
-    known = {kernel.key: kernel for kernel in before.kernels}
-    for kernel in after.kernels:
-        if kernel.key not in known:
-            lines.append(f"new: {kernel.name}")
-            continue
-        for gpu, now in kernel.compiled.items():
-            was = known[kernel.key].compiled.get(gpu)
-            if isinstance(now, str) or not isinstance(was, Figures):
-                continue
-            for line, is_bad in _differences(was, now, with_counts=gpu not in others):
-                is_worse = is_worse or is_bad
-                lines.append(f"{'worse' if is_bad else 'better'}: {gpu}: {kernel.name}: {line}")
-    return lines, is_worse
 
+    def differ(before: Outcome, after: Outcome) -> Iterator[tuple[str, bool]]:
+        was, now = before.figures, after.figures
+        if "instructions" not in was or "instructions" not in now:
+            return
+        for kind in ("load", "store"):
+            wide, narrow = (
+                [sum(figures.get(f"{kind} {nbytes}", 0) for nbytes in widths) for figures in (was, now)]
+                for widths in ((16,), (1, 2, 4, 8, 12))
+            )
+            if wide[1] < wide[0] and narrow[1] > narrow[0]:
+                yield f"128-bit {kind}s {wide[0]} -> {wide[1]}, narrower ones {narrow[0]} -> {narrow[1]}", True
+        for name, fewer_is_better in _FEWER_IS_BETTER.items() if after.case in with_counts else ():
+            first, second = was.get(name, 0), now.get(name, 0)
+            if first != second:
+                is_worse = (second > first) == fewer_is_better
+                if not is_worse or 100 * abs(second - first) > WORSE * first:
+                    yield f"{name} {first} -> {second}", is_worse
 
-def _differences(was: Figures, now: Figures, *, with_counts: bool) -> Iterator[tuple[str, bool]]:
-    """Yield each difference, and whether it is worse by more than ``WORSE``."""
-    for kind in ("load", "store"):
-        wide, narrow = (
-            [sum(each.memory.get(f"{kind} {nbytes}", 0) for nbytes in widths) for each in (was, now)]
-            for widths in ((WHOLE,), (1, 2, 4, 8, 12))
-        )
-        if wide[1] < wide[0] and narrow[1] > narrow[0]:
-            yield f"128-bit {kind}s {wide[0]} -> {wide[1]}, narrower ones {narrow[0]} -> {narrow[1]}", True
-    for name, fewer_is_better in _FEWER_IS_BETTER.items() if with_counts else ():
-        first, second = getattr(was, name), getattr(now, name)
-        if first != second:
-            is_worse = (second > first) == fewer_is_better
-            if not is_worse or 100 * abs(second - first) > WORSE * first:
-                yield f"{name} {first} -> {second}", is_worse
+    return differ
