@@ -8,12 +8,16 @@ A part is a script of this folder with a function ``measure(small, seed)`` that 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+
+from restride_conformance.record import Outcome, Verdict
+from restride_conformance.report import Record
+from restride_conformance.report.file import write_record
+from restride_conformance.report.table import Table
 
 Measure = Callable[[bool, int], Iterable["Figure"]]
 """``measure(small, seed)`` yields figures as soon as each is known; ``small``: only what `make test` has time for."""
@@ -29,12 +33,20 @@ class Figure:
     measured: str
     met: bool
 
+    @property
+    def outcome(self) -> Outcome:
+        """The figure as a row of a record."""
+        verdict = Verdict.PASSED if self.met else Verdict.FAILED
+        return Outcome(self.name, verdict, figures={"goal": self.goal, "measured": self.measured})
 
-def table(figures: Sequence[Figure]) -> str:
+
+def table(outcomes: Iterable[Outcome]) -> str:
     """The figures as a Markdown table."""
-    rows = [("figure", "goal", "measured", ""), ("---", "---", "---", "---")]
-    rows += [(figure.name, figure.goal, figure.measured, "" if figure.met else "**missed**") for figure in figures]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+    rows = [("figure", "goal", "measured", "")]
+    for each in outcomes:
+        missed = "" if each.verdict is Verdict.PASSED else "**missed**"
+        rows.append((each.case, str(each.figures["goal"]), str(each.figures["measured"]), missed))
+    return Table("", rows).markdown() + "\n"
 
 
 def run_part(measure: Measure) -> NoReturn:
@@ -54,5 +66,6 @@ def conclude(measured: Iterable[Figure], file: Path | None) -> NoReturn:
         figures.append(figure)
         print(f"{'' if figure.met else 'MISSED: '}{figure.name}: {figure.measured} (goal {figure.goal})", flush=True)
     if file:
-        file.write_text(json.dumps([asdict(figure) for figure in figures], indent=1) + "\n")
+        outcomes = tuple(figure.outcome for figure in figures)
+        write_record(Record.begin("reliability", None, selected=len(outcomes), outcomes=outcomes), file)
     sys.exit(0 if figures and all(figure.met for figure in figures) else 1)

@@ -10,16 +10,17 @@ machine and the parts that were left out. The exit code is 1 if a figure missed 
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from figures import Figure, table
+from figures import table
 
 import restride as rs
 from restride.command.processor import cpu_model
+from restride_conformance.record import Outcome, Verdict
+from restride_conformance.report.file import read_record
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "reliability.md"
@@ -57,7 +58,7 @@ def machine() -> str:
     return f"{info.name}, {info.driver} {info.driver_version}; {cpu_model()}"
 
 
-def measured(part: str, folder: Path, seed: int) -> list[Figure] | None:
+def measured(part: str, folder: Path, seed: int) -> tuple[Outcome, ...] | None:
     """The figures of one part, from its stored file or by running it; None if it failed before its last figure."""
     file = folder / f"{part}.json"
     if not file.exists():
@@ -69,7 +70,7 @@ def measured(part: str, folder: Path, seed: int) -> list[Figure] | None:
         if not file.exists():
             print(f"restride: {part} failed with exit code {code}", file=sys.stderr)
             return None
-    return [Figure(**row) for row in json.loads(file.read_text())]
+    return read_record(file, "reliability").outcomes
 
 
 def write_page(text: str, left_out: list[str]) -> None:
@@ -105,7 +106,7 @@ def main() -> int:
         print(f"failed: {', '.join(failed)}")
     if options.page and not failed:
         write_page(table(figures), [part for part in PARTS if part not in parts])
-    return 1 if failed or not all(figure.met for figure in figures) else 0
+    return 1 if failed or not all(figure.verdict is Verdict.PASSED for figure in figures) else 0
 
 
 if __name__ == "__main__":

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
-from restride.command.files import write_whole
 from restride.command.options import whole_number
 from restride.command.parser import Commands, add_command, add_device_options, open_device
 from restride.command.process import Exit, NothingSelected, UsageError, tell
 from restride.progress import Progress
 from restride.weights.like import LIBRARIES
+from restride_conformance.report import Record
+from restride_conformance.report.file import write_record, write_text
 from restride_like_check import JUDGES, Row, compare, is_measured, judges_of, measured, steps_of
 from restride_like_check.page import cells, draw_profile_sheet, listing, page
 
@@ -102,17 +102,16 @@ def _check(arguments: argparse.Namespace) -> int:
     failed = [row for row in rows if not row.holds]
     print(f"{len(rows) - len(failed)} of {len(rows)} rows are as docs/profiles.md states")
     if arguments.json is not None:
-        _write(arguments.json, json.dumps([row.record() for row in rows], indent=2) + "\n")
+        outcomes = tuple(row.outcome for row in rows)
+        options = {"images": images, "seed": arguments.seed}
+        record = Record.begin("profiles", device.info, options=options, selected=len(outcomes), outcomes=outcomes)
+        write_record(record, arguments.json)
     if arguments.markdown is not None:
-        _write(arguments.markdown, page(rows))
+        write_text(arguments.markdown, page(rows))
     return Exit.CHECK_FAILED if failed else Exit.OK
 
 
 _WIDTHS = (13, 12, 24, 18, 6, 7, 10, 20, 8, 20)
-
-
-def _write(path: Path, text: str) -> None:
-    write_whole(path, text.encode())
 
 
 def _line(row: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from restride.ops.resample import resample
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.weights.like import LIBRARIES
+from restride_conformance.record import Outcome, Verdict
 from restride_like_check.images import DIRECTIONS, SIZES, Image, image, sizes_of
 from restride_like_check.judges import Array, Judge, Way
 
@@ -56,12 +57,17 @@ class Row:
         """True if the differences are within the stated limit."""
         return self.largest <= self.limit.largest and self.share <= self.limit.share
 
-    def record(self) -> dict[str, object]:
-        """The row as JSON values. measured: the version of the library for which the limit is stated."""
-        own = {name: value for name, value in vars(self).items() if name != "limit"}
-        stated_here = {"largest": self.limit.largest, "share": self.limit.share}
-        version = measured(self.like)
-        return {**own, "share": self.share, "stated": stated_here, "measured": version, "holds": self.holds}
+    @property
+    def outcome(self) -> Outcome:
+        """The row in a record. stated_for: the version of the library for which the limit is stated."""
+        own = {name: getattr(self, name) for name in ("images", "pixels", "differ", "share", "largest")}
+        limit = {"limit": self.limit.largest, "limit_of_share": self.limit.share, "stated_for": measured(self.like)}
+        return Outcome(
+            f"{self.mode}; {self.type}; {self.direction}",
+            Verdict.PASSED if self.holds else Verdict.FAILED,
+            group=f"{self.like} {self.version}",
+            figures={**own, **limit},
+        )
 
 
 def steps_of(judges: Sequence[Judge], images: int) -> int:

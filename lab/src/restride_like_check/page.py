@@ -19,6 +19,7 @@ from restride.tensor.device import Device
 from restride.weights.like import LIBRARIES, pillow
 from restride.weights.like.libraries import Library, ModeName
 from restride.weights.like.profile import Mode
+from restride_conformance.report.table import Table
 from restride_like_check.comparison import Limit, Row, is_measured, measured
 from restride_like_check.images import photograph
 from restride_like_check.judges import JUDGES, Array, judges_of
@@ -71,15 +72,15 @@ def head() -> str:
 
 def profiles_table() -> str:
     """The Markdown table of every mode of every library, with the arguments of ``rs.resample``."""
-    lines = ["| `like` | mode | arguments of `rs.resample` | free arguments |", "| --- | --- | --- | --- |"]
+    rows: list[tuple[str, ...]] = [("`like`", "mode", "arguments of `rs.resample`", "free arguments")]
     for name, profile in LIBRARIES.items():
         for word, mode in profile.modes.items():
             default = ", the default" if word == profile.default else ""
             free = ", ".join(f"`{argument}`" for argument in free_of(mode))
             text = words(name, word)
             shown = f"`{text}`" if "=" in text else text
-            lines.append(f"| `{name}` | `{word}`{default} | {shown} | {free} |")
-    return "\n".join(lines)
+            rows.append((f"`{name}`", f"`{word}`{default}", shown, free))
+    return Table("", rows).markdown()
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -102,8 +103,7 @@ def _table(name: str, rows: Sequence[Row]) -> str:
         version += f", where what is stated was measured with {measured(name)}"
     heading = f"### {name}: {LIBRARIES[name].library}\n\nInstalled: {version}.\n"
     titles = ("mode", "type", "sizes", "images", "pixels", "that differ", "largest", "stated")
-    lines = [titles, ["---"] * len(titles), *map(cells, rows)]
-    return "\n".join([heading, *(f"| {' | '.join(line)} |" for line in lines)])
+    return f"{heading}\n{Table('', [titles, *map(cells, rows)]).markdown()}"
 
 
 def _rest() -> str:

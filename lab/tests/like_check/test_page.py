@@ -1,7 +1,6 @@
 """docs/profiles.md: its head, its examples, its rows compared with stated limits, and a sample computed anew."""
 
 import importlib
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from support.sampled import FULL
 
 from restride.cli import main
 from restride.weights.like import LIBRARIES
+from restride_conformance.report.file import read_record
 from restride_like_check import JUDGES, is_measured, judges_of, measured, stated
 from restride_like_check.comparison import row_of
 from restride_like_check.images import DIRECTIONS, SIZES, image, sizes_of
@@ -145,9 +145,9 @@ def test_the_command_checks_writes_and_fails(tmp_path, capsys, monkeypatch):
     arguments = ["profiles", "--check", "--like", "pillow", "--images", "1"]
     assert main([*arguments, "--json", str(target)]) == 0
     assert "rows are as docs/profiles.md states" in capsys.readouterr().out
-    records = json.loads(target.read_text(encoding="utf-8"))
-    assert {record["mode"] for record in records} == set(LIBRARIES["pillow"].modes)
-    assert all(record["holds"] for record in records)
+    outcomes = read_record(target, "profiles").outcomes
+    assert {outcome.case.split(";")[0] for outcome in outcomes} == set(LIBRARIES["pillow"].modes)
+    assert {outcome.verdict for outcome in outcomes} == {"PASSED"}
     # A library whose differences exceed the stated limit.
     found, _ = installed("pillow")
     wrong = [way for way in found.ways if (way.mode, way.dtype) == ("box", "u8")]
