@@ -677,14 +677,21 @@ def _record() -> Record:
 
 
 def _measured() -> Record:
-    times = {"resident": {"restride": [1e-3, 2e-3], "copy": [1e-3], "numpy": 5e-3}, "kernel": {"restride": 1e-4}}
+    times: dict[str, Any] = {
+        "resident": {"restride": [1e-3, 2e-3], "copy": [1e-3], "numpy": 5e-3},
+        "kernel": {"restride": 1e-4},
+    }
     goals = {"at most 2x numpy": {"met": True, "measured": "0.30x numpy"}}
     outcomes = (
-        Outcome("copy f32", Verdict.PASSED, group="copies", figures={"bytes": 4096, **times, "goals": goals}),
+        Outcome("copy f32", Verdict.PASSED, group="copies", figures={**times, "goals": goals}),
         Outcome("numpy", Verdict.SKIPPED, "no", group="installed", figures={"status": "missing", "sizes": [1, 2]}),
     )
     options = {"repeat": 2, "measures": ["resident", "kernel"], "peers": {"numpy": "2"}, "small": True}
-    more = {"problems": ({"case": "a", "message": "b"},), "not_run": {"torch": "not here"}, "warnings": ("busy",)}
+    more: dict[str, Any] = {
+        "problems": ({"case": "a", "message": "b"},),
+        "not_run": {"torch": "not here"},
+        "warnings": ("busy",),
+    }
     return replace(_record(), kind="bench", device=None, options=options, outcomes=outcomes, **more)
 
 

@@ -165,10 +165,6 @@ class Pictures:
     gain: int
 
 
-Figure = float | str | bool | None | Sequence[Any] | Mapping[str, Any]
-"""A figure of a row as JSON: a number or text, several of them, or any of these by name."""
-
-
 @dataclass(frozen=True)
 class Outcome:
     """A row of a run: the verdict on one case, and its figures.
@@ -179,8 +175,8 @@ class Outcome:
         be measured or some of its elements are FLUSHED.
     seconds: wall time of the case in its worker, including filling and judging.
     group: what the row stands under; "" for a conformance case.
-    figures: by name. Of a measure (``MEASURES`` in ``report.table``) the seconds by column, of every round or their
-        median; ``bytes`` are those that the work must read and write.
+    figures: JSON values by name. Of a measure (``MEASURES`` in ``report.table``) the seconds by column, of every round
+        or their median; ``bytes`` are those that the work must read and write.
     wrong: a PNG file that shows which elements are wrong; empty if none are.
     """
 
@@ -189,7 +185,7 @@ class Outcome:
     message: str = ""
     seconds: float = 0.0
     group: str = ""
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    figures: Mapping[str, Any] = field(default_factory=dict)
     pictures: Pictures | None = None
     wrong: bytes = b""
 

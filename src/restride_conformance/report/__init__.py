@@ -144,9 +144,9 @@ class Record:
     @classmethod
     def from_values(cls, values: Mapping[str, Any], outcomes: Iterable[Outcome]) -> Self:
         """Restore a record from its ``values()``, unchecked, and its outcomes; ``read_record`` checks them first."""
-        own = {each.name: values[each.name] for each in fields(cls) if each.name in values}
-        texts = {name: tuple(own[name]) for name in ("warnings", "notes", "problems") if name in own}
-        return cls(**own | texts | {"started": datetime.fromisoformat(own["started"]), "outcomes": tuple(outcomes)})
+        own: dict[str, Any] = {each.name: values[each.name] for each in fields(cls) if each.name in values}
+        own |= {name: tuple(own[name]) for name in ("warnings", "notes", "problems") if name in own}
+        return cls(**own | {"started": datetime.fromisoformat(own["started"]), "outcomes": tuple(outcomes)})
 
 
 REQUIRED = ("started", "seconds", "selected", "device", "not_run", "problems", "broken_off", "outcomes")

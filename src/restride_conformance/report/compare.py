@@ -94,7 +94,7 @@ class Comparison:
     @property
     def is_worse(self) -> bool:
         """True if a case in both records got worse. Speeds do not count, because they vary from run to run."""
-        return any(each.is_worse for each in (*self.changed, *self.differences))
+        return any(change.is_worse for change in self.changed) or any(each.is_worse for each in self.differences)
 
     @property
     def median_ratio(self) -> float | None:

@@ -59,7 +59,7 @@ def write_junit(record: Record, path: Path) -> None:
 
 
 def _suite_name(record: Record) -> str:
-    return _text(f"restride {record.target.runtime} on {record.device['name']}")
+    return _text(f"restride {record.target.runtime} on {facts(record)['device']}")
 
 
 def _add_case(suite: ET.Element, record: Record, outcome: Outcome) -> None:

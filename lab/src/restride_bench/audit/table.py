@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from restride_bench.audit.compiler import Driver, Figures
 from restride_bench.audit.kernels import Kernel
@@ -41,7 +42,7 @@ def complete(record: Record, outcomes: Iterable[Outcome]) -> Record:
 def _gpu_row(gpu: str, driver: Driver, figures: Sequence[Figures | str]) -> Outcome:
     """What a compiler made of all kernels: how many compiled, how many spill, and accesses of ``WHOLE`` bytes."""
     good = [each for each in figures if isinstance(each, Figures)]
-    summary = {
+    summary: dict[str, Any] = {
         "date": datetime.now(UTC).date().isoformat(),
         "kernels": len(figures),
         "compiled": len(good),
