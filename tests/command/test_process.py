@@ -123,7 +123,7 @@ def a_case_file(folder: Path) -> list[str]:
 
 
 def a_report(folder: Path) -> list[str]:
-    (folder / "report.json").write_text(json.dumps({"format": "restride-test-report", "version": f"{HOSTILE}\n"}))
+    (folder / "report.json").write_text(json.dumps({"format": "restride-record", "version": f"{HOSTILE}\n"}))
     return ["report", "show", "report.json"]
 
 

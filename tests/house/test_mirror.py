@@ -71,7 +71,6 @@ ELSEWHERE = {
     ),
     "offers in rounds, in tests/measure/test_run.py": ("measure/offer.py",),
     "a selftest as a whole, in tests/measure/selftest/test_commands.py": (
-        "measure/selftest/page.py",
         "measure/selftest/parts.py",
         "measure/selftest/worker.py",
     ),
