@@ -437,7 +437,8 @@ def _write(record: Record, write: Callable[[Record, Path], None], path: Path) ->
 # The command `restride report`.
 
 _REPORT_DESCRIPTION = """\
-Reads records that `restride test --json` wrote, also on other devices, with other drivers or by other versions.
+Reads the JSON of `restride test`, bench, selftest, tune, audit and profiles, also of other devices, drivers and
+versions. merge and junit take that of tests alone.
 
 examples:
   restride report show report.json

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, replace
 
 import pytest
-from support.report_examples import DEVICE, PERF, A, B, C, D, example, outcome, run
+from support.report_examples import DEVICE, PERF, A, B, C, D, example, outcome, passed, run
 
 from restride.command.process import Exit, UsageError
 from restride.errors import DescriptorError
@@ -80,6 +80,25 @@ def test_of_a_line_that_is_there_twice_the_worst_verdict_counts():
     twice = report("FAILED", "PASSED", lines=(A, A))
     assert compare(report("PASSED"), twice).is_worse
     assert compare(twice, report("FAILED")).changed == ()
+
+
+def test_figures_count_where_a_rule_judges_them():
+    def differ(old, new):
+        yield f"{old.seconds:g} -> {new.seconds:g}", new.seconds > old.seconds
+
+    slow = example(outcomes=passed(A, seconds=2.0), selected=1)
+    fast = example(outcomes=passed(A, seconds=1.0), selected=1)
+    comparison = compare(fast, slow, differ)
+    assert comparison.is_worse
+    assert f"worse figures: 1\n  {A}: 1 -> 2" in str(comparison)
+    assert comparison.values()["differences"] == [{"case": A, "worse": True, "text": "1 -> 2"}]
+    assert not compare(slow, fast, differ).is_worse
+    assert not compare(fast, slow).is_worse
+
+
+def test_records_of_two_kinds_are_not_compared():
+    with pytest.raises(UsageError, match="a record of test is not compared with one of bench"):
+        compare(example(), replace(example(), kind="bench"))
 
 
 def test_speeds_are_compared_by_time():

@@ -40,6 +40,8 @@ def test_gpus_that_are_not_compiled_anew_stay_as_they_were():
     assert list(gpus_in(both)) == ["m1", "ampere"]
     assert [(each.case, each.verdict) for each in both.outcomes[2:]] == [("m1", "PASSED"), ("ampere", "FAILED")]
     assert len(both.problems) == 1
+    anew = with_others_of(audit_of("it panics"), audit_of(GOOD))
+    assert [each.verdict for each in anew.outcomes] == ["PASSED", "FAILED"], "a GPU that is compiled anew is there once"
     other = with_others_of(audit_of(GOOD, "run_copy_32"), before)
     assert [each.group for each in other.outcomes] == ["GPUs", "GPUs", "run_copy_32(1;3)"]
 
