@@ -60,6 +60,7 @@ def test_every_place_between_elements_is_written(vulkan_device, limits):
         "u8[0,3]{1,0:T(2,2)pad(2,3)=7}",
         "u64[3,0]{0,1:T(2,3)pad(5,4)=18446744073709551615}",
         "s64[2,3]{1,0:T(2,2)pad(3,5)=-2}",
+        "u64[4,4]{1,0:pad(4,8)=4294967298}",  # by 16 bytes
         "f64[1,1]{1,0:T(3)(2)pad(2,3)=-1.5}",
         "f8e5m2[7]{0:T(4)(3)pad(9)=inf}",
         "bf16[3,5]{1,0:T(2,2)(2,1)pad(3,6)=nan}",
