@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -414,7 +414,7 @@ def test_the_command_names_a_library_that_is_missing(monkeypatch, capsys, tmp_pa
     without(monkeypatch, "zarr", "restride.interop.ome")
     assert main(words) == 2
     assert capsys.readouterr().err == "restride: OME-Zarr needs zarr: pip install 'restride[ome]'\n"
-    monkeypatch.setitem(sys.modules, "restride.interop.ome", ModuleType("ome"))
+    monkeypatch.setitem(sys.modules, "restride.interop.ome", SimpleNamespace(pyramid=None))
     without(monkeypatch, "tifffile")
     assert main(words) == 2
     assert capsys.readouterr().err.endswith("in.tif: TIFF needs tifffile: pip install 'restride[ome]'\n")

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if path.suffix != ".zarr":
         raise UsageError(f"{path}: the name must end in .zarr, best in .ome.zarr")
     with needed_package("OME-Zarr", "zarr", "ome"):
-        from restride.interop import ome
+        from restride.interop.ome import pyramid
     named = given(arguments) | {"mode": require_mode(arguments)}
     with ExitStack() as stack:
         source = open_array(arguments.input, stack, follow=arguments.follow_files)
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
             labels[name] = open_array(Path(file), stack, follow=arguments.follow_files)
         device = stack.enter_context(timed_device(arguments, "kernels prepared, files read and written"))
         with named_errors("write", path):
-            written = ome.pyramid(source, path, labels=labels, devices=[device], progress=True, **named)
+            written = pyramid(source, path, labels=labels, devices=[device], progress=True, **named)
     for name, level in written.items():
         sizes = list(level.plan.grid.sizes)
         say(f"{path}/{name}: {sizes}, {level.chunks - level.skipped} chunks written, {level.skipped} were there")
