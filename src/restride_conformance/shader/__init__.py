@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 
 import restride
 from restride.errors import DescriptorError, DeviceError, UnsupportedError, prefixed
+from restride.files.reading import NotRegular, open_regular, read_bounded
 from restride.kernel.modules import load_module, manifest
 from restride_conformance.record import ShaderUnderTest
 from restride_conformance.shader.contract import CONTRACT, ShaderRefused, module_named, require_interface
@@ -109,18 +110,12 @@ def _content(path: Path) -> bytes:
         DescriptorError: the path does not exist or is not a regular file, or the file is too large.
     """
     try:
-        if not path.is_file():  # a folder has no bytes, and a device or a pipe may have no end
-            content = None
-        else:
-            with path.open("rb") as file:
-                content = file.read(MAX_BYTES + 1)
+        with open_regular(path) as file:
+            return read_bounded(file, MAX_BYTES)
+    except (NotRegular, FileNotFoundError):
+        raise DescriptorError("there is no such file, or it is no regular one") from None
     except (OSError, ValueError) as error:
         raise DescriptorError(f"it cannot be read: {error}") from error
-    if content is None:
-        raise DescriptorError("there is no such file, or it is no regular one")
-    if len(content) > MAX_BYTES:
-        raise DescriptorError(f"it has more than {MAX_BYTES} bytes, the most that a shader may have")
-    return content
 
 
 def _compile_glsl(source: Path, content: bytes, target: Path, module: str) -> None:
