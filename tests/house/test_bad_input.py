@@ -445,11 +445,16 @@ ROWS = [
         ("out",)),
     Row("lookup: in place", lambda t: rs.lookup(t.small, TABLE.astype(np.uint8), out=t.small),
         ("out u8[3,5]{1,0} must lie apart from the source",)),
+    Row("crop_resize: nine axes", lambda t: rs.crop_resize(t.x[(None,) * 6], [(0, 0, 1, 1)], (1, 1), axes=(6, 7)),
+        ("rank 9 exceeds 8", "f32[1,1,1,1,1,1,2,8]")),
     # rearrange
     Row("rearrange: other sizes", lambda t: rs.rearrange(t.x, "a b -> b a", out=t.out),
         ("must have the sizes of f32[8,2]{1,0}", OUT)),
     Row("rearrange: layout and pattern permute", lambda t: rs.rearrange(t.x, "a b -> a b", layout="AB->BA", out=t.out),
         ("layout 'AB->BA' permutes axes, which the pattern 'a b -> a b' says", HERE)),
+    Row("rearrange: nine axes",
+        lambda t: rs.rearrange(t.x[(None,) * 6], "a b c d e f g (h i) -> a b c d e f g h i", i=1),
+        ("rank 9 exceeds 8: sizes (1, 1, 1, 1, 1, 1, 2, 8, 1)",)),
     # views
     Row("view: nine axes", lambda t: t.x[(None,) * 7], ("rank 9 exceeds 8", "(1, 1, 1, 1, 1, 1, 1, 2, 8)")),
     Row("reshape: tiles need a copy", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:T(2,4)}").reshape(16),

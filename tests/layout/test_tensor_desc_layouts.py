@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from restride.errors import DescriptorError
 from restride.layout import TensorDesc
 
 
@@ -32,6 +33,11 @@ def test_promotion_keeps_the_written_order():
     assert offsets_of(promoted) == [0, 2, 4, 1, 3, 5]
     assert TensorDesc("f32", ()).promoted(2) == TensorDesc("f32", (1, 1))
     assert TensorDesc("f32", (3,)).promoted(1) == TensorDesc("f32", (3,))
+
+
+def test_promotion_refuses_a_stride_that_no_text_may_have():
+    with pytest.raises(DescriptorError, match=r"strides\[0\] must be below 2\^512 in magnitude, got 513 bits, for f32"):
+        TensorDesc("f32", (2,), (1 << 511,)).promoted(2)
 
 
 # --- XLA

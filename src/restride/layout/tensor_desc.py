@@ -312,7 +312,7 @@ class TensorDesc(_Fields):
         """The layout with leading axes of size 1 added, up to ``rank`` axes.
 
         Raises:
-            DescriptorError: ``rank`` is below the descriptor's or above 8.
+            DescriptorError: ``rank`` is below the descriptor's or above 8, or the new stride is not below 2^512.
 
         Examples:
             >>> rs.TensorDesc("f32", (3, 5)).promoted(4).strides
@@ -336,6 +336,8 @@ class TensorDesc(_Fields):
             return desc_of_parts(self.dtype, parts)
         if self.strides is not None:
             slowest = max((abs(s) * size for s, size in zip(self.strides, self.sizes, strict=True)), default=1)
+            with ErrorContext(self):
+                integer("strides[0]", slowest)
             return with_strides(self, sizes, (slowest,) * extra + self.strides, self.offset)
         starts, steps = self.walk
         return with_walk(self.inner or self, sizes, starts, ((0,) * len(starts),) * extra + steps)
@@ -674,7 +676,12 @@ class TensorDesc(_Fields):
 
 
 def desc_of_parts(dtype: DType, parts: DescParts, inner: TensorDesc | None = None) -> TensorDesc:
-    """The descriptor that ``parts`` write; ``inner``: of a view, the layout that is viewed."""
+    """The descriptor that ``parts`` write; ``inner``: of a view, the layout that is viewed.
+
+    Raises:
+        DescriptorError: more than 8 axes, which views and results of checked numbers may have too.
+    """
+    _require_rank(dtype, parts.sizes)
     desc = TensorDesc.__new__(TensorDesc)
     desc._locate(dtype, parts, inner)  # noqa: SLF001 - the object that is being made
     return desc
@@ -812,14 +819,14 @@ def _row_major(rank: int) -> tuple[int, ...]:
 def _checked_sizes(dtype: DType, sizes: object) -> tuple[int, ...]:
     """Up to 8 sizes, each 0 or more."""
     checked = integers("sizes", sizes)
-    require_rank(dtype, checked)
+    _require_rank(dtype, checked)
     if checked and min(checked) < 0:
         axis = next(axis for axis, size in enumerate(checked) if size < 0)
         raise DescriptorError(f"size {checked[axis]} of axis {axis} must be 0 or more in {dtype.name}{list(checked)}")
     return checked
 
 
-def require_rank(dtype: DType, sizes: Sequence[int]) -> None:
+def _require_rank(dtype: DType, sizes: Sequence[int]) -> None:
     """Refuse more than 8 axes."""
     if len(sizes) > MAX_RANK:
         raise DescriptorError(f"rank {len(sizes)} exceeds {MAX_RANK}: sizes {tuple(sizes)} of {dtype.name}")

@@ -16,7 +16,7 @@ import numpy as np
 from restride.arguments import LIMIT, MAX_RANK, counts, integer, integers, one_per_axis, permutation
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc
-from restride.layout.tensor_desc import desc_of_parts, require_rank, with_strides, with_walk
+from restride.layout.tensor_desc import desc_of_parts, with_strides, with_walk
 
 Step = tuple[int, ...]
 """How far one step of an index moves: in the buffer, or along each coordinate that is split into digits."""
@@ -251,9 +251,8 @@ def _check_window(axis: int, size: int, start: int, span: int, step: int) -> Non
 def _view(desc: TensorDesc, sizes: Sequence[int], starts: Step, steps: Sequence[Step]) -> TensorDesc:
     """A view of ``desc`` in its simplest form: by strides if they describe it, by row-major order if it is packed.
 
-    Its numbers follow from those of ``desc``, which are checked; but axes may be too many, and huge steps grow.
+    Its numbers follow from those of ``desc``, which are checked; but huge steps grow.
     """
-    require_rank(desc.dtype, sizes)
     if 0 in sizes:
         return with_strides(desc, sizes)
     if desc.strides is None:
