@@ -61,11 +61,10 @@ def run_part(measure: Measure) -> NoReturn:
 
 def conclude(measured: Iterable[Figure], file: Path | None) -> NoReturn:
     """Print each figure once it is known, write all to ``file``, and exit with 1 if one missed its goal."""
-    figures = []
+    record, figures = Record.begin("reliability", None), []
     for figure in measured:
         figures.append(figure)
         print(f"{'' if figure.met else 'MISSED: '}{figure.name}: {figure.measured} (goal {figure.goal})", flush=True)
     if file:
-        outcomes = tuple(figure.outcome for figure in figures)
-        write_record(Record.begin("reliability", None, selected=len(outcomes), outcomes=outcomes), file)
+        write_record(record.ended(figure.outcome for figure in figures), file)
     sys.exit(0 if figures and all(figure.met for figure in figures) else 1)

@@ -20,6 +20,7 @@ from restride.command.stopwatch import Timer, copying, keep_awake, rounds, wait_
 from restride.errors import OutOfDeviceMemory
 from restride.tensor.device import Device
 from restride_conformance.operations import arguments
+from restride_conformance.record import Verdict
 from restride_measure import own
 from restride_measure.offer import Measure, Offer, Peer
 from restride_measure.own import COPY, OURS, dispatched
@@ -41,6 +42,16 @@ class Result:
     seconds: Mapping[Measure, Mapping[str, tuple[float, ...]]]
     disagreements: tuple[Disagreement, ...] = ()
     skipped: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """FAILED if a column is wrong, SKIPPED if nothing was measured."""
+        return Verdict.SKIPPED if self.skipped else Verdict.FAILED if self.disagreements else Verdict.PASSED
+
+    @property
+    def message(self) -> str:
+        """Why it is not PASSED; empty if it is."""
+        return self.skipped or "\n".join(map(str, self.disagreements))
 
     def median(self, measure: Measure, column: str = OURS) -> float | None:
         """The median of the seconds; None if not measured."""

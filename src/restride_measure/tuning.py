@@ -18,7 +18,7 @@ import numpy as np
 import restride as rs
 from restride.command import stopwatch
 from restride.command.parser import Commands, add_command, add_device_option, open_device
-from restride.command.process import Exit, UsageError, say, tell
+from restride.command.process import Exit, UsageError, say, tell, why_ended
 from restride.command.stopwatch import has_clock, keep_awake, rounds_text, warnings, work_timer
 from restride.errors import DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, Choices, Limits
@@ -253,10 +253,12 @@ def run(arguments: argparse.Namespace) -> int:
     edge, rounds = (_SMALL_EDGE, 1) if arguments.small else (EDGE, ROUNDS)
     tunings: list[Tuning] = []
     broken_off: BaseException | None = None
-    for warning in warnings():
+    noticed = tuple(warnings())
+    for warning in noticed:
         tell(f"warning: {warning}")
     with open_device(arguments) as device:
         info = device.info
+        record = Record.begin("tune", info, warnings=noticed)
         tell(f"measuring on {info.name}, some seconds for each kind of kernel")
         with Progress(sum(map(len, work_for(info).values())), sys.stderr) as progress:
             try:
@@ -264,18 +266,24 @@ def run(arguments: argparse.Namespace) -> int:
             except BaseException as error:  # noqa: BLE001 - raised below, after the known choices are kept
                 broken_off = error
     if tunings:
-        _keep(arguments, info, tunings[-1], rounds)
+        _keep(arguments, replace(record, broken_off=why_ended(broken_off)), info, tunings[-1], rounds)
     if broken_off is not None:
         raise broken_off
     return Exit.OK
 
 
-def _keep(arguments: argparse.Namespace, info: DeviceInfo, tuning: Tuning, rounds: int) -> None:
+def _keep(arguments: argparse.Namespace, record: Record, info: DeviceInfo, tuning: Tuning, rounds: int) -> None:
     """Store the choices and print them; if the tuning was interrupted, those not measured stay as they were."""
     missing = [name for name in work_for(info) if name not in tuning.seconds]
     choices = replace(tuning.choices, **{name: getattr(info.limits.choices, name) for name in missing})
     path = None if arguments.small else _store(info, choices)
-    record = _record(info, tuning, choices, path, rounds)
+    own = {"usual": asdict(tuning.usual), "choices": asdict(choices), "file": None if path is None else str(path)}
+    record = record.ended(
+        tuning.outcomes({"chosen": tuning.choices, "usual": tuning.usual}),
+        options={"runtime": "vulkan", "repeat": rounds, "small": arguments.small, **own},
+        selected=sum(len(CANDIDATES[name]) for name in work_for(info)),
+        notes=(f"by the clock of the {'device' if tuning.by_device else 'host'}, {rounds_text(rounds)}",),
+    )
     say(json_text(record) if arguments.json else summary(record), has_lines=True)
     for choice in missing:
         tell(f"not measured, and left as it was: {choice}")
@@ -295,16 +303,3 @@ def _store(info: DeviceInfo, choices: Choices) -> Path | None:
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from error
     return path
-
-
-def _record(info: DeviceInfo, tuning: Tuning, choices: Choices, path: Path | None, rounds: int) -> Record:
-    outcomes = tuning.outcomes({"chosen": tuning.choices, "usual": tuning.usual})
-    own = {"usual": asdict(tuning.usual), "choices": asdict(choices), "file": None if path is None else str(path)}
-    return Record.begin(
-        "tune",
-        info,
-        options={"runtime": "vulkan", "repeat": rounds, **own},
-        selected=len(outcomes),
-        notes=(f"by the clock of the {'device' if tuning.by_device else 'host'}, {rounds_text(rounds)}",),
-        outcomes=tuple(outcomes),
-    )

@@ -15,6 +15,7 @@ from support.devices import open_device
 
 import restride as rs
 from restride.cli import main
+from restride.command.process import INTERRUPTED
 from restride.errors import DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, Choices
 from restride.progress import Progress
@@ -211,8 +212,9 @@ def test_what_was_measured_before_an_interrupt_is_kept(
     monkeypatch.setattr(Progress, "step", stops)
     assert main(["tune", "--json"]) == 130
     out, err = capsys.readouterr()
-    said = json.loads(out)["options"]
-    assert {each["group"] for each in json.loads(out)["outcomes"]} == {"elements", "transpose"}
+    record, said = json.loads(out), json.loads(out)["options"]
+    assert {each["group"] for each in record["outcomes"]} == {"elements", "transpose"}
+    assert (record["broken_off"], record["selected"]) == (INTERRUPTED, sum(map(len, CANDIDATES.values())))
     assert "restride: not measured, and left as it was: rows\n" in err
     assert f"restride: wrote {said['file']}\n" in err
     kept = read_choices(Path(said["file"]).stem)
@@ -224,7 +226,8 @@ def test_small_sizes_are_measured_and_not_kept(folder: Path, capsys: pytest.Capt
     assert main(["tune", "--small", "--json"]) == 0
     out, err = capsys.readouterr()
     said = json.loads(out)["options"]
-    assert (said["repeat"], said["file"]) == (1, None)
+    assert (said["repeat"], said["small"], said["file"]) == (1, True, None)
+    assert json.loads(out)["seconds"] > 0
     assert {each["group"] for each in json.loads(out)["outcomes"]} == {*CANDIDATES}
     assert "restride: nothing is kept: these sizes say nothing about speed\n" in err
     assert not folder.exists()

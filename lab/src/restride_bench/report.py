@@ -16,7 +16,7 @@ from restride.command.process import tell, why_ended
 from restride.command.stopwatch import has_clock, warnings
 from restride.tensor.device import Device
 from restride_bench.peers import open_peers
-from restride_conformance.record import Outcome, Verdict
+from restride_conformance.record import Outcome
 from restride_conformance.report import Kind, Record
 from restride_measure.offer import Measure
 from restride_measure.run import WARM_UP, Result, run, tolerance
@@ -109,9 +109,8 @@ def measure(
 
 
 def outcome_of(result: Result) -> Outcome:
-    """The row of a result: FAILED if a column is wrong, SKIPPED if nothing was measured."""
+    """The row of a result, with the seconds of every round."""
     workload = result.workload
-    verdict = Verdict.SKIPPED if result.skipped else Verdict.FAILED if result.disagreements else Verdict.PASSED
     figures: dict[str, Any] = {
         "bytes": workload.nbytes,
         "src": workload.src,
@@ -126,8 +125,7 @@ def outcome_of(result: Result) -> Outcome:
     }
     if goals := dict(_goals(result)):
         figures["goals"] = goals
-    message = result.skipped or "\n".join(map(str, result.disagreements))
-    return Outcome(workload.name, verdict, message, group=workload.group, figures=figures)
+    return Outcome(workload.name, result.verdict, result.message, group=workload.group, figures=figures)
 
 
 def _goals(result: Result) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -94,6 +94,8 @@ def _check(arguments: argparse.Namespace) -> int:
             print(f"{installed}; what is stated was measured with {measured(judge.like)}")
     rows: list[Row] = []
     with open_device(arguments) as device, Progress(steps_of(judges, images), sys.stderr) as progress:
+        options = {"images": images, "seed": arguments.seed}
+        record = Record.begin("profiles", device.info, options=options)
         print(_line(("library", "version", "mode", "type", "sizes", "images", "pixels", "differ", "largest", "stated")))
         for row in compare(judges, images, device, progress.step, arguments.seed):
             rows.append(row)
@@ -102,10 +104,7 @@ def _check(arguments: argparse.Namespace) -> int:
     failed = [row for row in rows if not row.holds]
     print(f"{len(rows) - len(failed)} of {len(rows)} rows are as docs/profiles.md states")
     if arguments.json is not None:
-        outcomes = tuple(row.outcome for row in rows)
-        options = {"images": images, "seed": arguments.seed}
-        record = Record.begin("profiles", device.info, options=options, selected=len(outcomes), outcomes=outcomes)
-        write_record(record, arguments.json)
+        write_record(record.ended(row.outcome for row in rows), arguments.json)
     if arguments.markdown is not None:
         write_text(arguments.markdown, page(rows))
     return Exit.CHECK_FAILED if failed else Exit.OK

@@ -98,18 +98,23 @@ def speed(job: Job) -> Part:
     gc.collect()
     outcomes = [_measured(result, rounds, "speed") for result in results]
     cut = [f"the time was over after {len(results)} of {len(chosen)}"] if len(results) < len(chosen) else []
-    return Part(outcomes, "\n".join([*cut, _shown(job, outcomes)]))
+    return Part(outcomes, "\n".join([*cut, _shown(job, outcomes)]), _wrong("workloads", outcomes))
 
 
 def _measured(result: Result, rounds: int, group: str) -> Outcome:
-    """The row of a workload, with medians; FAILED if the bits are wrong."""
+    """The row of a workload, with medians."""
     seconds: dict[str, Any] = {
         measure: {column: figure(result.median(measure, column) or 0.0) for column in (OURS, COPY)}
         for measure in result.seconds
     }
     figures = {"bytes": result.workload.nbytes, "rounds": rounds, **seconds}
-    verdict = Verdict.SKIPPED if result.skipped else Verdict.FAILED if result.disagreements else Verdict.PASSED
-    return Outcome(result.workload.name, verdict, result.skipped, group=group, figures=figures)
+    return Outcome(result.workload.name, result.verdict, result.message, group=group, figures=figures)
+
+
+def _wrong(what: str, outcomes: Iterable[Outcome]) -> tuple[Problem, ...]:
+    """The problem that some outcomes are wrong, if any are."""
+    wrong = [each.case for each in outcomes if each.verdict is Verdict.FAILED]
+    return (Problem(Exit.CHECK_FAILED, f"wrong {what}: {', '.join(wrong)}"),) if wrong else ()
 
 
 def kernels(job: Job) -> Part:
@@ -245,10 +250,10 @@ def ttc57(job: Job) -> Part:
         job.step(f"{len(outcomes)} of {len(order)}: {result.workload.name}")
         if job.is_over:
             break
-    wrong = [each.case for each in outcomes if each.verdict is not Verdict.PASSED]
-    problems = (Problem(Exit.CHECK_FAILED, f"wrong transpositions: {', '.join(wrong)}"),) if wrong else ()
-    summary = f"{len(outcomes)} of {len(order)}, median {median_share(outcomes):.2g} of copy, {len(wrong)} wrong"
-    return Part(outcomes, f"{NOTHING}; {summary}" if job.is_small else summary, problems)
+    wrong = sum(each.verdict is Verdict.FAILED for each in outcomes)
+    summary = f"{len(outcomes)} of {len(order)}, median {median_share(outcomes):.2g} of copy, {wrong} wrong"
+    text = f"{NOTHING}; {summary}" if job.is_small else summary
+    return Part(outcomes, text, _wrong("transpositions", outcomes))
 
 
 def median_share(outcomes: Iterable[Outcome]) -> float:

@@ -9,7 +9,7 @@ from support.selftest_examples import job
 from restride.command.findings import Finding
 from restride.command.process import Exit
 from restride_measure.selftest import checks, speeds
-from restride_measure.selftest.part import NotRun
+from restride_measure.selftest.part import NotRun, Problem
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
 
@@ -32,6 +32,9 @@ def test_wrong_bytes_and_transpositions_are_problems(monkeypatch):
     monkeypatch.setattr("restride_measure.run._difference", lambda *_, **__: 1.0)
     (problem,) = speeds.ttc57(job(seconds=0.0)).problems
     assert problem.message.startswith("wrong transpositions: ")
+    part = speeds.speed(job(seconds=0.0))
+    assert part.problems == (Problem(Exit.CHECK_FAILED, f"wrong workloads: {speeds.MEASURED[0]}"),)
+    assert part.outcomes[0].message.startswith("restride does not compute")
     (problem,) = checks.large(job()).problems
     assert "filled: 24 windows, reversed: 24 windows, transposed: 24 windows, halved: 24 windows" in problem.message
 

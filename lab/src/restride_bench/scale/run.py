@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from itertools import chain, groupby
 from pathlib import Path
@@ -209,12 +209,9 @@ def versions(results: Sequence[PartResult]) -> dict[str, str]:
 
 def complete(record: Record, results: Sequence[PartResult], broken_off: str) -> Record:
     """The record with the rows of the results."""
-    outcomes = tuple(outcome for result in results for outcome in result.outcomes())
-    return replace(
-        record,
+    return record.ended(
+        (outcome for result in results for outcome in result.outcomes()),
         versions={**record.versions, **versions(results)},
-        selected=len(outcomes),
-        outcomes=outcomes,
         not_run={name: why for result in results for name, why in result.absent.items()},
         problems=tuple(
             {"case": result.part.name, "message": f"{name}: {why}"}
