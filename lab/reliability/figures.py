@@ -8,6 +8,7 @@ A part is a script of this folder with a function ``measure(small, seed)`` that 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def run_part(measure: Measure) -> NoReturn:
 
 def conclude(measured: Iterable[Figure], file: Path | None) -> NoReturn:
     """Print each figure once it is known, write all to ``file``, and exit with 1 if one missed its goal."""
-    record, figures = Record.begin("reliability", None), []
+    record, figures = Record.begin("reliability", None, command=shlex.join(sys.argv)), []
     for figure in measured:
         figures.append(figure)
         print(f"{'' if figure.met else 'MISSED: '}{figure.name}: {figure.measured} (goal {figure.goal})", flush=True)

@@ -450,9 +450,10 @@ Makes one report of the parts of a run, such as those of `restride test --shard`
 parts. Its seconds are the sum of theirs. The parts must be of one device, driver, mode, shader and versions, and no
 case may be in two."""
 _COMPARE_DESCRIPTION = """\
-Compares two reports: devices and versions, cases that only one of them has, cases whose verdict changed, and the speeds
-of `--mode perf`. The exit code is 1 if a case of both got worse, from PASSED or SKIPPED to anything else, or from one
-fault to a graver one. Speeds, and cases that only one report has, do not count."""
+Compares two reports: devices and versions, cases that only one of them has, cases whose verdict changed, and the times
+of calls. The exit code is 1 if a case of both got worse, from PASSED or SKIPPED to anything else, or from one fault to
+a graver one. Times, other figures, and cases that only one report has do not count; `restride audit --against` compares
+the counts of compilers."""
 
 
 def _add_report(commands: Commands) -> None:

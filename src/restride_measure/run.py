@@ -67,11 +67,6 @@ class Result:
         ours, theirs = self.median(measure), self.median(measure, column)
         return ours / theirs if ours and theirs else None
 
-    def speed(self, measure: Measure) -> float | None:
-        """Speed of restride in 10^9 useful bytes per second; None if not measured."""
-        ours = self.median(measure)
-        return self.workload.nbytes / ours / 1e9 if ours else None
-
 
 @dataclass
 class Columns:

@@ -19,7 +19,7 @@ import restride as rs
 from restride.command import stopwatch
 from restride.command.parser import Commands, add_command, add_device_option, open_device
 from restride.command.process import Exit, UsageError, say, tell, why_ended
-from restride.command.stopwatch import has_clock, keep_awake, rounds_text, warnings, work_timer
+from restride.command.stopwatch import figure, has_clock, keep_awake, rounds_text, warnings, work_timer
 from restride.errors import DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, Choices, Limits
 from restride.progress import Progress
@@ -152,19 +152,14 @@ class Tuning:
                 Verdict.PASSED,
                 group=choice,
                 figures={
-                    "ms": milliseconds(sum(seconds.values())),
+                    "ms": figure(1e3 * sum(seconds.values())),
                     "is": ", ".join(word for word, each in marks.items() if getattr(each, choice) == candidate),
-                    "work": {name: milliseconds(each) for name, each in seconds.items()},
+                    "work": {name: figure(1e3 * each) for name, each in seconds.items()},
                 },
             )
             for choice, candidates in self.seconds.items()
             for candidate, seconds in candidates.items()
         ]
-
-
-def milliseconds(seconds: float) -> float:
-    """Milliseconds with four significant digits, because more are noise."""
-    return float(f"{1e3 * seconds:.4g}")
 
 
 def tune(

@@ -105,6 +105,11 @@ def rounds(
     return taken
 
 
+def figure(value: float) -> float:
+    """Round to four significant digits, because more are noise."""
+    return float(f"{value:.4g}")
+
+
 def rounds_text(count: int) -> str:
     """The number of rounds, in words."""
     return "one round" if count == 1 else f"medians of {count} rounds"

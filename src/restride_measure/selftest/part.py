@@ -75,8 +75,3 @@ class Job:
         """Close the device if it is open."""
         if "device" in vars(self):
             self.device.close()
-
-
-def figure(value: float) -> float:
-    """Round to four significant digits, because more are noise."""
-    return float(f"{value:.4g}")

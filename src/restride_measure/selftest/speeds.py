@@ -14,7 +14,7 @@ import numpy as np
 import restride as rs
 from restride.command import stopwatch
 from restride.command.process import Exit
-from restride.command.stopwatch import Timer, copying, has_clock, keep_awake, work_timer
+from restride.command.stopwatch import Timer, copying, figure, has_clock, keep_awake, work_timer
 from restride.errors import OutOfDeviceMemory, UnsupportedError
 from restride.kernel import CANDIDATES
 from restride.runtime.interface import rounded
@@ -25,7 +25,7 @@ from restride_measure import tuning
 from restride_measure.offer import Measure
 from restride_measure.own import COPY, OURS
 from restride_measure.run import WARM_UP, Result, run
-from restride_measure.selftest.part import NOTHING, Job, NotRun, Part, Problem, figure
+from restride_measure.selftest.part import NOTHING, Job, NotRun, Part, Problem
 from restride_measure.workloads import catalogue as workloads
 from restride_measure.workloads import ttc57 as transpositions
 

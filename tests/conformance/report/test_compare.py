@@ -8,7 +8,7 @@ from support.report_examples import DEVICE, PERF, A, B, C, D, example, outcome, 
 
 from restride.command.process import Exit, UsageError
 from restride.errors import DescriptorError
-from restride_conformance.record import Speed
+from restride_conformance.record import Outcome, Speed, Verdict
 from restride_conformance.report.compare import compare
 from restride_conformance.report.file import read_record, write_record
 from restride_conformance.report.summary import summary
@@ -74,6 +74,18 @@ def test_cases_that_only_one_report_has_are_listed_and_do_not_count():
     assert [one.case for one in comparison.only_after] == [D]
     assert not comparison.is_worse
     assert "only in the second: 1\n  FAILED" in str(comparison)
+
+
+def test_rows_of_one_name_under_two_groups_are_apart():
+    def timed(*seconds):
+        rows = (
+            Outcome("f32", Verdict.PASSED, group=group, figures={"resident": {"restride": each}})
+            for group, each in zip(("copies", "turns"), seconds, strict=True)
+        )
+        return example(kind="bench", options={}, outcomes=tuple(rows), selected=2)
+
+    found = compare(timed(1.0, 2.0), timed(2.0, 2.0)).ratios
+    assert [(each.case, each.ratio) for each in found] == [("copies: f32", 2.0), ("turns: f32", 1.0)]
 
 
 def test_of_a_line_that_is_there_twice_the_worst_verdict_counts():
