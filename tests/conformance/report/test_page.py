@@ -9,7 +9,7 @@ from support.report_examples import ALL_OPERATIONS, DEVICE, HOSTILE, PERF, examp
 
 from restride.errors import printable
 from restride_conformance.case import OPERATIONS
-from restride_conformance.record import ShaderUnderTest, Target, Verdict
+from restride_conformance.record import Outcome, ShaderUnderTest, Target, Verdict
 from restride_conformance.report.page import REASONS, page, write_page
 from restride_conformance.report.pictures import draw_wrong
 from restride_conformance.report.summary import headline
@@ -161,6 +161,31 @@ def test_text_is_never_markup(visit):
     assert page.locator("img").count() == 3
     assert HOSTILE.split("\u2028")[0] in section(page, "Run").text_content()
     assert HOSTILE.split("\u2028")[0] in page.locator(".message").first.text_content()
+
+
+def test_no_text_of_a_measurement_is_markup():
+    texts = {HOSTILE: HOSTILE}
+    goals = {HOSTILE: {"met": False, "measured": HOSTILE}}
+    rows = (
+        Outcome(HOSTILE, Verdict.FAILED, HOSTILE, group=HOSTILE, figures=texts | {"goals": goals}),
+        Outcome(HOSTILE, Verdict.PASSED, group=HOSTILE, figures={"resident": {"restride": 1.0, HOSTILE: 2.0}}),
+    )
+    record = example(
+        kind="bench",
+        options={"peers": texts, "runtime": HOSTILE},
+        versions=texts,
+        processor=HOSTILE,
+        warnings=(HOSTILE,),
+        notes=(HOSTILE,),
+        not_run=texts,
+        problems=({"case": HOSTILE, "message": HOSTILE},),
+        broken_off=HOSTILE,
+        outcomes=rows,
+    )
+    text = page(record)
+    assert text.count("&lt;/script&gt;&lt;script&gt;") > 15
+    assert "<script" not in text
+    assert 'onerror="' not in text
 
 
 def test_speeds_stand_beside_their_cases():
