@@ -54,6 +54,14 @@ def test_permissions_are_those_that_a_file_had_or_gets(tmp_path: Path) -> None:
     assert modes == [0o640, 0o666 & ~umask, 0o600]
 
 
+@POSIX
+def test_nobody_else_reads_what_replaces_a_file_before_it_is_whole(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"before")
+    modes: list[int] = []
+    write_file(tmp_path / "x", lambda file: modes.append(stat.S_IMODE(os.fstat(file.fileno()).st_mode)))
+    assert modes == [0o600]
+
+
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root gives files away")
 def test_a_file_keeps_its_owner_and_group(tmp_path: Path) -> None:
     path = tmp_path / "x"

@@ -99,6 +99,8 @@ def test_the_files_of_a_whole_run_name_nobody_and_no_path(home, monkeypatch, cap
     assert "&lt;path&gt;" in page
     assert record["device"]["name"] in page
     assert not set(record["device"]) & {"uuid", "index"}
+    assert (record["command"], record["platform"]) == ("restride selftest", f"{platform.system()} {platform.machine()}")
+    assert record["started"].endswith("T00:00:00+00:00"), "the day says enough"
     printed = capsys.readouterr()
     assert f"problem: FAILED {first}" in printed.out
     assert "restride: wrote" in printed.err
