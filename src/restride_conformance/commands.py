@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import re
-import shlex
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -146,7 +142,9 @@ def run_test(arguments: argparse.Namespace) -> int:
             if host.limits != Limits():  # then case files may refer to limits that differ from the usual ones
                 cases = choice.cases(host.limits)
             _require_any(cases)
-            started, clock = datetime.now(UTC), time.monotonic()
+            record = Record.begin(
+                "test", None, options={"mode": arguments.mode, "catalogues": list(choice.names), **asdict(target)}
+            )
             try:
                 with ExitStack() as closed:
                     for runner in runners:
@@ -157,17 +155,11 @@ def run_test(arguments: argparse.Namespace) -> int:
         outcomes = [judged[place] for place in sorted(judged)]
         for runner in runners:
             add_aftermath(outcomes, runner.aftermath)
-        record = Record(
-            kind="test",
-            started=started,
-            seconds=time.monotonic() - clock,
-            command=shlex.join(["restride", *sys.argv[1:]]),
-            options={"mode": arguments.mode, "catalogues": list(choice.names), **asdict(target)},
+        record = record.ended(
+            outcomes,
             selected=len(cases),
             device=host.device,
             versions=host.versions,
-            platform=platform.platform(),
-            outcomes=tuple(outcomes),
             broken_off=why_ended(broken_off),
         )
         unpublished = _publish(record, summary(record), files)
