@@ -197,7 +197,7 @@ ROWS = [
     Row("resample: more sizes than axes", lambda t: rs.resample(t.x, (3, 4, 5), out=t.out),
         ("sizes (3, 4, 5)", "more than the 2 axes", HERE)),
     Row("resample: channels by default", lambda t: rs.resample(t.empty("u8", 6, 8, 3), (4, 4)),
-        ("last axes of x look like columns and channels", "as rs.resize does", "for u8[6,8,3]{2,1,0}")),
+        ("last axes of x look like columns and channels", "or call rs.resize", "for u8[6,8,3]{2,1,0}")),
     Row("resample_backward: channels by default", lambda t: rs.resample_backward(t.empty("f32", 6, 8, 3), (4, 4)),
         ("last axes of grad look like columns and channels", "say axes=(0, 1)", "for f32[6,8,3]{2,1,0}")),
     Row("resample: axis twice", lambda t: rs.resample(t.x, (2, 8), axes=(0, -2), out=t.out),

@@ -120,7 +120,7 @@ rs.resize(np.zeros((3, 100, 3), np.uint8), shorter=256)
 rs.resize(np.zeros((2, 50, 60, 5), np.uint8), shorter=256)
     DescriptorError: resize takes images ... : axes=(1, 2) if the last has the channels, and axes=(2, 3) if it does not
 rs.resample(photo, (24, 32))
-    DescriptorError: the last axes of x look like columns and channels ... say axes=(0, 1), as rs.resize does, or axes=
+    DescriptorError: the last axes of x look like columns and channels ... say axes=(0, 1), or call rs.resize, or axes=
 rs.crop_resize(photo, bboxes=[(0, 0, 9, 9)], sizes=(4, 4))
     TypeError: crop_resize() got an unexpected keyword argument 'bboxes'; it is boxes here
 rs.crop_resize(photo, [(0, 0, 9, 9)], (4, 4), box_indices=[0])

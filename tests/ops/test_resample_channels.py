@@ -13,7 +13,7 @@ PHOTO = np.zeros((48, 64, 3), np.uint8)
 PIXELS = PHOTO.astype(np.float32)
 
 LOOKS = "look like columns and channels, and no axes are named: say axes="
-FIRST = f"{LOOKS}(0, 1), as rs.resize does, or axes=(1, 2) if they are not, for "
+FIRST = f"{LOOKS}(0, 1), or call rs.resize, or axes=(1, 2) if they are not, for "
 
 REFUSED = {
     f"the last axes of x {FIRST}u8[48,64,3]": [
@@ -29,7 +29,7 @@ REFUSED = {
         lambda: judge("dask") and rs.dask.resample(PHOTO, (22, 22)),
         lambda: judge("dask") and rs.dask.pyramid(PHOTO, 2),
     ],
-    f"the last axes of x {LOOKS}(1, 2), as rs.resize does, or axes=(2, 3) if they are not, for f32[2,8,8,1]": [
+    f"the last axes of x {LOOKS}(1, 2), or call rs.resize, or axes=(2, 3) if they are not, for f32[2,8,8,1]": [
         lambda: rs.resample(np.zeros((2, 8, 8, 1), np.float32), (5, 5)),
     ],
     "the last axis of x looks like channels, and no axes are named: say axes=(1,), or axes=(2,) if it is not, for u8": [
@@ -91,7 +91,7 @@ def test_the_command_names_its_option(tmp_path, capsys):
     assert main(["resample", pixels, made, "--sizes", "22", "22"]) == 2
     assert capsys.readouterr().err == (
         f"restride: the last axes of {pixels} look like columns and channels, and no axes are named: say --axes 0 1, "
-        f"as `restride resize` does, or --axes 1 2 if they are not, for u8[48,64,3]{{2,1,0}}\n"
+        f"or run `restride resize`, or --axes 1 2 if they are not, for u8[48,64,3]{{2,1,0}}\n"
     )
     assert not (tmp_path / "made.npy").exists()
     assert main(["resample", pixels, made, "--sizes", "22", "22", "--axes", "1", "2"]) == 0

@@ -466,8 +466,8 @@ def require_no_channels(
     raise DescriptorError(
         Message.of(
             f"the last {what.format(argument)}, and no axes are named: say ",
-            f"axes={before},{' as rs.resize does,' * is_image} or axes={these} {otherwise}",
-            f"--axes {options[0]},{' as `restride resize` does,' * is_image} or --axes {options[1]} {otherwise}",
+            f"axes={before},{' or call rs.resize,' * is_image} or axes={these} {otherwise}",
+            f"--axes {options[0]},{' or run `restride resize`,' * is_image} or --axes {options[1]} {otherwise}",
         )
     )
 

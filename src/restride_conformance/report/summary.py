@@ -111,7 +111,8 @@ def _measured_lines(record: Record) -> Iterator[str]:
     runtime = f", runtime {known['runtime']}" if known["runtime"] else ""
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     yield f"{device_text(record)}{runtime}; {versions}"
-    yield f"processor: {record.processor}"
+    if record.processor:
+        yield f"processor: {record.processor}"
     if record.options.get("small"):
         yield SMALL
     yield from (f"warning: {warning}" for warning in record.warnings)

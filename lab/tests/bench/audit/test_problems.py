@@ -5,6 +5,7 @@ from pathlib import Path
 
 from support.audit_tables import GOOD, audit_of
 
+from restride.cli import main
 from restride_bench.audit import compiler
 from restride_bench.audit.kernels import contract_kernels
 from restride_bench.audit.problems import EXCEPTIONS, differences
@@ -47,6 +48,11 @@ def test_errors_spills_and_scratch_are_problems_but_for_the_exceptions():
     assert all(len(audit_of(bad).problems) == 1 for bad in (scratch, replace(GOOD, spills=1), "it panics"))
     assert audit_of(scratch, "digit_copy").problems == audit_of(scratch, for_gpus=False).problems == ()
     assert len(EXCEPTIONS) <= 5
+
+
+def test_reports_of_compilers_are_compared_by_the_command_that_judges_counts(capsys):
+    assert main(["report", "compare", str(STORED_TABLE), str(STORED_TABLE)]) == 2
+    assert "`restride audit GPU --against REPORT.json`" in capsys.readouterr().err
 
 
 def test_a_contract_kernel_keeps_its_wide_accesses_and_has_no_scratch(monkeypatch):
