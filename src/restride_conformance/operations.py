@@ -23,6 +23,7 @@ from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, laid_out
 from restride.layout.overlap import may_overlap, written_by
 from restride.ops.boxes import FLIPS, UNITS
+from restride.ops.boxes import read_boxes as read_edges
 from restride.ops.letterbox import PLACES
 from restride.ops.perform import perform
 from restride.ops.reorder import reorder_plan
@@ -580,6 +581,7 @@ class CropResize(_Sampling):
         if case["out"] == "same":
             raise DescriptorError(f"crop_resize has an out of its own, so out must not be same: {case}")
         named, axes, has_images = self.arguments(case), case.integers("axes"), case["images"] is not None
+        read_edges(named["boxes"], case["units"])
         if not (1 if has_images else 0) <= axes[0] < axes[1] < len(case.viewed):
             raise DescriptorError(f"axes {list(axes)} must be rows and columns of sizes {list(case.viewed)}: {case}")
         if unknown := [flip for flip in case.word("flip").split(",") if flip not in FLIPS]:

@@ -136,9 +136,11 @@ def test_a_case_that_its_operation_does_not_do_is_refused_before_a_device_is_ask
         ("reorder f32[4] -> u8[4] group_sizes=(2)", "group_sizes need a scale or a zero point"),
         ("reorder f32[4] -> u8[4] src_scale=0", "src_scale must be finite and not 0"),
         ("resample f32[4] -> u8[6] mode=linear sum_scale=2 out=new", "sum_scale reads a destination that is given"),
+        ("crop_resize u8[20,30,3] -> f32[1,7,9,3] boxes=(9,3,2,8) axes=(0,1) mode=linear", "y0 < y1 and x0 < x1"),
+        ("crop_resize u8[20,30] -> f32[1,7,9] boxes=(0,0,1e20,8) axes=(0,1) mode=linear", "finite and within"),
     ],
 )
-def test_a_destination_that_cannot_be_is_refused_before_a_device_is_asked(line: str, message: str) -> None:
+def test_what_cannot_be_is_refused_before_a_device_is_asked(line: str, message: str) -> None:
     with pytest.raises(DescriptorError, match=message):
         require_valid(Case.parse(line))
 
