@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -15,11 +15,6 @@ from restride_conformance.case import Case
 from restride_conformance.operations import arguments
 from restride_conformance.spelling import Call, Index, Span
 from restride_measure.workloads import Array, Sizes, Workload
-
-Measure: TypeAlias = Literal["resident", "kernel", "numpy", "processor"]
-MEASURES: tuple[Measure, ...] = ("resident", "kernel", "numpy", "processor")
-"""resident: the call and the wait, with the tensors already on the device. kernel: the device's own time. numpy: from
-numpy array to numpy array. processor: the processor time of all threads of the process during a resident call."""
 
 
 class Absent(RestrideError):

@@ -15,8 +15,8 @@ from restride_conformance.case import Case, Operation
 from restride_measure.offer import Offer
 from restride_measure.workloads import Array, Pixels, Workload, crops
 
-OURS, COPY = "restride", "copy"
-"""Names of the table's columns for restride and for the device's own copy."""
+OURS = "restride"
+"""Name of the table's column for restride; that of the device's own copy is ``COPY`` in ``report.table``."""
 
 
 def dispatched(

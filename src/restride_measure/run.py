@@ -21,9 +21,10 @@ from restride.errors import OutOfDeviceMemory
 from restride.tensor.device import Device
 from restride_conformance.operations import arguments
 from restride_conformance.record import Verdict
+from restride_conformance.report.table import COPY, Measure
 from restride_measure import own
-from restride_measure.offer import Measure, Offer, Peer
-from restride_measure.own import COPY, OURS, dispatched
+from restride_measure.offer import Offer, Peer
+from restride_measure.own import OURS, dispatched
 from restride_measure.workloads import Array, Workload
 
 WARM_UP = 3
@@ -140,9 +141,9 @@ def columns_of(workload: Workload, device: Device, peers: Mapping[str, Peer]) ->
 def _moved(workload: Workload, source: Array) -> Array | None:
     """The right result of a workload that copies elements as they are; None of others."""
     case = workload.case
-    if case is None or case.op != "reorder" or case.src.dtype != case.dst.dtype or not case.operation.is_exact(case):
+    if case is None or case.op != "reorder" or case.src.dtype != case.dst.dtype or case["permute"] is not None:
         return None
-    return case.viewed_array(source) if case["permute"] is None else None
+    return case.viewed_array(source) if case.operation.is_exact(case) else None
 
 
 def timed_rounds(

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from restride_conformance.record import Outcome, Verdict
 from restride_conformance.report import Record
-from restride_measure.own import COPY, OURS
+from restride_conformance.report.table import COPY
+from restride_measure.own import OURS
 from restride_measure.selftest.part import Job
 from restride_measure.selftest.speeds import DONE, ONE, STARTED
 

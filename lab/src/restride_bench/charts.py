@@ -20,9 +20,8 @@ from restride_bench.scale.parts import GROWS, Cost
 from restride_bench.scale.run import PartResult
 from restride_conformance.report import Record
 from restride_conformance.report.summary import device_text
-from restride_conformance.report.table import TITLES
-from restride_measure.offer import Measure
-from restride_measure.own import COPY, OURS
+from restride_conformance.report.table import COPY, TITLES, Measure
+from restride_measure.own import OURS
 from restride_measure.run import Result
 from restride_measure.workloads import BY_AXES, BY_BYTES, bytes_text, result_bytes, result_elements
 

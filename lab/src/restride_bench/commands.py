@@ -20,7 +20,7 @@ from restride_bench.scale import run as scale
 from restride_bench.scale.parts import SCALE, WAYS_OF_PEERS, Part, is_scale, parts
 from restride_conformance.report.file import write_record
 from restride_conformance.report.summary import summary
-from restride_measure.offer import MEASURES
+from restride_conformance.report.table import MEASURES
 from restride_measure.workloads import IMAGES, ON_REQUEST, TTC57, Workload, growth, is_named, selected
 
 _DESCRIPTION = f"""\

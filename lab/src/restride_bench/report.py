@@ -18,7 +18,7 @@ from restride.tensor.device import Device
 from restride_bench.peers import open_peers
 from restride_conformance.record import Outcome
 from restride_conformance.report import Kind, Record
-from restride_measure.offer import Measure
+from restride_conformance.report.table import Measure
 from restride_measure.run import WARM_UP, Result, run, tolerance
 from restride_measure.workloads import MEAN_GOALS, Workload
 

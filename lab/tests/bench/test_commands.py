@@ -22,7 +22,8 @@ from restride_bench.charts import chart_file, draw_bars, require_matplotlib
 from restride_bench.report import mean_lines
 from restride_conformance.report.file import read_record, write_record
 from restride_conformance.report.summary import summary
-from restride_measure.offer import MEASURES, Absent, Offer
+from restride_conformance.report.table import MEASURES
+from restride_measure.offer import Absent, Offer
 from restride_measure.run import Disagreement, Result
 from restride_measure.workloads import TTC57, catalogue, images
 

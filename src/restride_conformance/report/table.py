@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, get_args
 
 from restride.command.stopwatch import rounds_text
 from restride.drawing.explain import columns
@@ -38,8 +38,11 @@ def figure_text(value: Any) -> str:
 
 # The figures of a row that was measured.
 
-MEASURES = ("resident", "kernel", "numpy", "processor")
-"""Names of figures that hold the seconds of a call by column: this library's first, then those of other columns."""
+Measure = Literal["resident", "kernel", "numpy", "processor"]
+"""A name of figures that hold the seconds of a call by column: this library's first, then those of other columns."""
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+"""resident: the call and the wait, with the tensors already on the device. kernel: the device's own time. numpy: from
+numpy array to numpy array. processor: the processor time of all threads of the process during a resident call."""
 
 COPY = "copy"
 """The column of the device's own copy of as many bytes."""

@@ -20,10 +20,9 @@ from restride.kernel import CANDIDATES
 from restride.runtime.interface import rounded
 from restride.tensor.device import Device
 from restride_conformance.record import Outcome, Verdict
-from restride_conformance.report.table import ratio, tables
+from restride_conformance.report.table import COPY, Measure, ratio, tables
 from restride_measure import tuning
-from restride_measure.offer import Measure
-from restride_measure.own import COPY, OURS
+from restride_measure.own import OURS
 from restride_measure.run import WARM_UP, Result, run
 from restride_measure.selftest.part import NOTHING, Job, NotRun, Part, Problem
 from restride_measure.workloads import catalogue as workloads
