@@ -189,6 +189,19 @@ def test_what_is_printable_stays_as_it_is():
     assert printable(text) == text
 
 
+def test_an_interrupt_that_an_import_wraps_is_an_interrupt(monkeypatch, capsys):
+    class Field:
+        def __set_name__(self, _owner: type, _name: str) -> None:
+            raise KeyboardInterrupt("SIGHUP")
+
+    def modules() -> list[object]:
+        return [type("Imported", (), {"field": Field()})]  # a RuntimeError before Python 3.12
+
+    monkeypatch.setattr("restride.cli.command_modules", modules)
+    assert main(["show", "f32[2]"]) == process.Exit.INTERRUPTED
+    assert capsys.readouterr().err == "restride: interrupted\n"
+
+
 UNESCAPED = {
     "command/parser.py": "the overview, which is ours",
     "cli/completion.py": "a script",

@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.showwarning = lambda warning, *_: process.tell(f"warning: {command_text(warning)}")
             code = _run(argv)
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the outermost frame: each becomes an exit code
-        failure = error
+        failure = process.interrupt_of(error) or error
     if argv is None:
         process.ignore_endings()
     # Flush here, because Python flushes once more at its end, where a failure would print a second error.

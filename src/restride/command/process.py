@@ -78,6 +78,14 @@ def why_ended(error: BaseException | None) -> str:
     return "" if error is None else INTERRUPTED if isinstance(error, KeyboardInterrupt) else line_for(error)
 
 
+def interrupt_of(error: BaseException) -> KeyboardInterrupt | None:
+    """The interrupt behind an error: Python before 3.12 wraps one in ``__set_name__``, which imports call."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__
+    return cause
+
+
 def exit_for(error: Exception) -> Exit | None:
     """The exit code for an error that a user can act on; None for an internal error."""
     if isinstance(error, UsageError | DescriptorError | UnsupportedError):
