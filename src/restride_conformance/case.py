@@ -32,6 +32,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from inspect import signature
 from typing import Any, TypeAlias, cast
 
@@ -51,6 +52,9 @@ from restride_conformance.spelling import OneOf, Parameter, Sizes, Value, View, 
 
 MAX_LINE = 4096
 """Maximum number of characters that a case may have."""
+
+MAX_SLUG = 60
+"""Maximum number of characters that the name of a case has of its line."""
 
 Array = np.ndarray[Any, Any]
 
@@ -127,6 +131,18 @@ class Case:
     def elements(self) -> int:
         """The elements of source and destination together, by which reports order failures."""
         return self.src.numel + self.dst.numel
+
+    @property
+    def name(self) -> str:
+        """A name for files and other test runners, of letters, digits and ``_``: ``op.slug_hash8``.
+
+        The hash tells apart lines whose slugs, cut to ``MAX_SLUG`` characters, are equal:
+        ``"slice f32[5]{0} -> f32[2]{0} offsets=(0) sizes=(3) strides=(-2)"`` has the slug
+        ``f32_5_0_f32_2_0_offsets_0_sizes_3_strides_2``, as with strides=(2).
+        """
+        line = str(self)
+        slug = re.sub("[^0-9A-Za-z]+", "_", line.removeprefix(self.op)).strip("_")[:MAX_SLUG].strip("_")
+        return f"{self.op}.{slug}_{sha256(line.encode()).hexdigest()[:8]}"
 
     def takes(self, name: str) -> bool:
         """True if the operation has this parameter."""

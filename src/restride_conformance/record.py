@@ -115,20 +115,22 @@ class Verdict(StrEnum):
     """The verdict on a case, from the mildest to the worst; the worst of a run is the run's verdict.
 
     SKIPPED: not run, for the reason in the message. MISTRUSTED: right, but the data prove nothing. UNIMPLEMENTED: the
-    library refused it with UnsupportedError. TIMEOUT, CRASHED: the driver hung, or its process died.
+    library refused it with UnsupportedError. FLAKY: right in some repetitions and wrong in others. TIMEOUT, CRASHED:
+    the driver hung, or its process died.
     """
 
     PASSED = "PASSED"
     SKIPPED = "SKIPPED"
     MISTRUSTED = "MISTRUSTED"
     UNIMPLEMENTED = "UNIMPLEMENTED"
+    FLAKY = "FLAKY"
     FAILED = "FAILED"
     TIMEOUT = "TIMEOUT"
     CRASHED = "CRASHED"
 
     @property
     def severity(self) -> int:
-        """0 for PASSED, up to 6 for CRASHED."""
+        """0 for PASSED, up to 7 for CRASHED."""
         return list(Verdict).index(self)
 
     @property

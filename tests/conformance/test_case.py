@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -132,6 +133,15 @@ def test_a_canonical_line_comes_back_as_it_is(line: str) -> None:
 )
 def test_defaults_are_left_out_and_parameters_ordered(written: str, canonical: str) -> None:
     assert str(Case.parse(written)) == canonical
+
+
+def test_a_name_has_no_blanks_and_tells_alike_lines_apart() -> None:
+    lines = [f"slice f32[5]{{0}} -> f32[2]{{0}} offsets=(0) sizes=(3) strides=({step})" for step in (2, -2)]
+    names = [Case.parse(line).name for line in lines]
+    slug = "slice.f32_5_0_f32_2_0_offsets_0_sizes_3_strides_2_"
+    assert all(re.fullmatch(f"{slug}[0-9a-f]{{8}}", name) for name in names)
+    assert len(set(names)) == 2
+    assert all(re.fullmatch("[a-z_]+[.][0-9A-Za-z_]{1,70}", Case.parse(line).name) for line in CANONICAL)
 
 
 def test_parameters_and_their_defaults() -> None:

@@ -21,6 +21,7 @@ ELEMENTS = {
     Verdict.SKIPPED: "skipped",
     Verdict.MISTRUSTED: "failure",
     Verdict.UNIMPLEMENTED: "failure",
+    Verdict.FLAKY: "failure",
     Verdict.FAILED: "failure",
     Verdict.TIMEOUT: "error",
     Verdict.CRASHED: "error",
