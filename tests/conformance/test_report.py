@@ -19,7 +19,7 @@ def test_verdicts_are_counted_mildest_first():
         Verdict.TIMEOUT: 1,
         Verdict.CRASHED: 1,
     }
-    assert list(report.counts) == list(Verdict)
+    assert list(report.counts) == [verdict for verdict in Verdict if verdict in report.counts]
     assert report.worst is Verdict.CRASHED
 
 
