@@ -10,8 +10,9 @@ import restride as rs
 from restride.errors import RestrideError
 from restride.kernel import ARM, NVIDIA, Choices, KernelSpec
 from restride_bench.audit.compiler import Key
-from restride_bench.audit.recording import GPU, Recording, record_case, record_workload
+from restride_bench.audit.recording import record_case, record_workload
 from restride_conformance import Case, catalogue
+from restride_conformance.recording import GPU, Recording
 from restride_measure.workloads import Workload
 from restride_measure.workloads import catalogue as workloads
 
