@@ -24,6 +24,7 @@ from restride.progress import Progress
 from restride.runtime import choose_runtime
 from restride.runtime.file_store import cache_folder, locked_cached, read_cached, write_cached
 from restride_conformance.case import OPERATIONS, Case
+from restride_conformance.export.exports import Exports
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome, Speed, Target, Verdict, add_aftermath
 from restride_conformance.report import Record, first_line
@@ -55,7 +56,8 @@ examples:
   restride test ci --driver swiftshader --html report.html
   restride test full -n 4                              in four processes at a time
   restride test smoke --validate sync                  under the Khronos validation layer
-  restride test --shader my.comp --as strided_copy     your own kernel in the place of ours"""
+  restride test --shader my.comp --as strided_copy     your own kernel in the place of ours
+  restride test ci --export bugs                       each that fails as a C program of its own"""
 
 _TIMEOUT_HELP = "longest time for one case on the device (default: %(default)g)"
 
@@ -85,6 +87,7 @@ def _add_test(commands: Commands) -> None:
     parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first case that does not pass")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for every case")
     _add_reports(parser)
+    _add_export(parser)
     _add_target(parser)
     add_device_options(parser, _TIMEOUT_HELP)
 
@@ -107,6 +110,24 @@ def _add_reports(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--html", metavar="FILE", help="write a page with pictures of what failed")
 
 
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("reproducers")
+    text = "write a C program that needs only Vulkan for each case that fails, or that --repro names"
+    group.add_argument("--export", metavar="DIR", type=Path, help=text)
+    group.add_argument("--export-all", action="store_true", help="for each case that runs, also if it passes")
+    group.add_argument("--force", action="store_true", help="replace older exports of the same cases")
+
+
+def _exports(arguments: argparse.Namespace) -> Exports | None:
+    """The folder for reproducers that the options ask for."""
+    if arguments.export is None:
+        if arguments.export_all or arguments.force:
+            raise UsageError("--export-all and --force go with --export DIR")
+        return None
+    takes_all = arguments.export_all or bool(arguments.repro and not arguments.cases)
+    return Exports(arguments.export, takes_all, arguments.force)
+
+
 def _add_target(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("driver and shader")
     text = "lavapipe, swiftshader, an ICD manifest, or part of an installed one's name"
@@ -124,6 +145,7 @@ def run_test(arguments: argparse.Namespace) -> int:
     if arguments.processes > 1 and arguments.mode == "perf":
         raise UsageError("-n and --mode perf: cases that run at the same time have no speed of their own")
     files = _report_files(arguments, [*(arguments.cases or ()), *filter(None, (arguments.shader, arguments.driver))])
+    exports = _exports(arguments)
     choice = Choice(arguments)
     cases = choice.cases(Limits())
     if arguments.list or arguments.mode == "list":
@@ -142,6 +164,8 @@ def run_test(arguments: argparse.Namespace) -> int:
             if host.limits != Limits():  # then case files may refer to limits that differ from the usual ones
                 cases = choice.cases(host.limits)
             _require_any(cases)
+            if exports is not None:
+                exports.require_places(cases)
             record = Record.begin(
                 "test", None, options={"mode": arguments.mode, "catalogues": list(choice.names), **asdict(target)}
             )
@@ -155,15 +179,18 @@ def run_test(arguments: argparse.Namespace) -> int:
         outcomes = [judged[place] for place in sorted(judged)]
         for runner in runners:
             add_aftermath(outcomes, runner.aftermath)
+        exported = None if exports is None else exports.write(outcomes, host, target)
         record = record.ended(
-            outcomes,
+            outcomes if exported is None else exported.outcomes,
             selected=len(cases),
             device=host.device,
             versions=host.versions,
             broken_off=why_ended(broken_off),
         )
         unpublished = _publish(record, summary(record), files)
-    for failure in (broken_off, unpublished):
+    if exported is not None and exported.said:
+        tell("\n".join(exported.said), has_lines=True)
+    for failure in (broken_off, unpublished, None if exported is None else exported.error):
         if failure is not None:
             raise failure
     return _exit(record)

@@ -180,6 +180,7 @@ class Outcome:
     figures: JSON values by name. Of a measure (``MEASURES`` in ``report.table``) the seconds by column, of every round
         or their median; ``bytes`` are those that the work must read and write.
     wrong: a PNG file that shows which elements are wrong; empty if none are.
+    exported: the name of the folder with the case's reproducer; empty if it was not exported.
     """
 
     case: str
@@ -190,6 +191,7 @@ class Outcome:
     figures: Mapping[str, Any] = field(default_factory=dict)
     pictures: Pictures | None = None
     wrong: bytes = b""
+    exported: str = ""
 
     def record(self) -> dict[str, Any]:
         """The outcome as a JSON object; absent values are left out."""

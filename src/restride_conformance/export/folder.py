@@ -179,14 +179,15 @@ def readme(program: Program, seen: Seen) -> str:
     return f"""\
 # {seen.outcome.verdict}: {program.line.split(" ")[0]} on {host.device.get("name", "a device")}
 
-A compute case of the conformance suite of restride, without restride: {work} in one command buffer, Vulkan 1.1, no
-optional feature.
+A case of restride's conformance suite, without restride: {work} in one command buffer.
+It needs Vulkan 1.1 and no optional feature.
 
     {program.line}
 
 ## Expected
 
-{rule} The bytes around the result and the whole source must not change.
+{rule}
+The bytes around the result, and the source, must not change.
 
 ## Seen
 

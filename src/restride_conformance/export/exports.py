@@ -1,0 +1,94 @@
+"""Which cases of a run are exported, and where to: ``restride test --export DIR``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from restride.command.files import named_errors
+from restride.command.process import UsageError, counted, line_for
+from restride.files.writing import require_writable
+from restride_conformance.case import Case
+from restride_conformance.export.folder import Seen, is_export, write_folder
+from restride_conformance.export.recorded import program_of
+from restride_conformance.record import Host, Outcome, Target, Verdict
+
+
+@dataclass(frozen=True)
+class Exports:
+    """A folder for reproducers.
+
+    takes_all: each case that ran is exported, not only those that fail.
+    replaces: older exports of the same cases are replaced.
+    """
+
+    folder: Path
+    takes_all: bool = False
+    replaces: bool = False
+
+    def require_places(self, cases: Iterable[Case]) -> None:
+        """Raise before any case runs if one of them could not be exported.
+
+        Raises:
+            UsageError: the folder cannot be written, or something is in the place of a case that may not be replaced.
+        """
+        with named_errors("write", self.folder):
+            if self.folder.exists() and not self.folder.is_dir():
+                raise UsageError(f"--export {self.folder}: it is no folder")
+            require_writable(self.folder / "README.md" if self.folder.is_dir() else self.folder)
+        if not self.folder.is_dir():
+            return
+        for case in cases:
+            place = self.folder / case.name
+            if not (place.exists() or place.is_symlink()):
+                continue
+            if not is_export(place):
+                raise UsageError(f"--export: {place} is no older export, and is not replaced")
+            if not self.replaces:
+                raise UsageError(f"--export: {place} exists; --force replaces it")
+
+    def is_chosen(self, outcome: Outcome) -> bool:
+        """True if the case of an outcome is exported; what was skipped or refused was given to no driver."""
+        if outcome.verdict in (Verdict.SKIPPED, Verdict.UNIMPLEMENTED):
+            return False
+        return self.takes_all or not outcome.verdict.is_good
+
+    def write(self, outcomes: Sequence[Outcome], host: Host, target: Target) -> Exported:
+        """Write a folder for each chosen case. An error ends it, and keeps what has been written."""
+        outcomes, said = list(outcomes), []
+        chosen = [number for number, outcome in enumerate(outcomes) if self.is_chosen(outcome)]
+        if not chosen:
+            return Exported(tuple(outcomes), (f"nothing to export: {_why_none(outcomes)}",))
+        for number in chosen:
+            outcome = outcomes[number]
+            case = Case.parse(outcome.case)
+            try:
+                program = program_of(case, host.limits, target.shader)
+            except Exception as error:  # noqa: BLE001 - it costs this case's export, never the reports of the run
+                said.append(f"not exported: {outcome.case}: {line_for(error)}")
+                continue
+            try:
+                with named_errors("write", self.folder):
+                    self.folder.mkdir(exist_ok=True)
+                write_folder(program, Seen(outcome, host), self.folder / case.name)
+            except UsageError as error:
+                return Exported(tuple(outcomes), tuple(said), error)
+            outcomes[number] = replace(outcome, exported=case.name)
+            said.append(f"exported {self.folder / case.name}")
+        return Exported(tuple(outcomes), tuple(said))
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was exported: the outcomes with the names of their folders, lines to say, and the error that ended it."""
+
+    outcomes: tuple[Outcome, ...]
+    said: tuple[str, ...]
+    error: UsageError | None = None
+
+
+def _why_none(outcomes: Sequence[Outcome]) -> str:
+    if all(outcome.verdict is Verdict.PASSED for outcome in outcomes):
+        return f"all {len(outcomes)} passed"
+    return f"none of {counted(len(outcomes), 'case')} failed on the device"
