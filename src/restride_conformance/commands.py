@@ -23,7 +23,9 @@ from restride.kernel import Limits
 from restride.progress import Progress
 from restride.runtime import choose_runtime
 from restride.runtime.file_store import cache_folder, locked_cached, read_cached, write_cached
+from restride_conformance import gtest
 from restride_conformance.case import OPERATIONS, Case
+from restride_conformance.expectations import Expectations, require_free, write_expectations
 from restride_conformance.export.exports import Exports
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome, Speed, Target, Verdict, add_aftermath
@@ -88,6 +90,8 @@ def _add_test(commands: Commands) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for every case")
     _add_reports(parser)
     _add_export(parser)
+    _add_expectations(parser)
+    _add_gtest(parser)
     _add_target(parser)
     add_device_options(parser, _TIMEOUT_HELP)
 
@@ -108,6 +112,7 @@ def _add_reports(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--json", metavar="FILE", help="write everything, for `restride report`")
     group.add_argument("--junitxml", metavar="FILE", help="write JUnit XML, for CI systems")
     group.add_argument("--html", metavar="FILE", help="write a page with pictures of what failed")
+    group.add_argument("--force", action="store_true", help="replace existing exports and expectations")
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
@@ -115,17 +120,33 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     text = "write a C program that needs only Vulkan for each case that fails, or that --repro names"
     group.add_argument("--export", metavar="DIR", type=Path, help=text)
     group.add_argument("--export-all", action="store_true", help="for each case that runs, also if it passes")
-    group.add_argument("--force", action="store_true", help="replace older exports of the same cases")
 
 
 def _exports(arguments: argparse.Namespace) -> Exports | None:
     """The folder for reproducers that the options ask for."""
+    if arguments.force and arguments.export is None and arguments.write_expectations is None:
+        raise UsageError("--force goes with --export DIR or --write-expectations DIR")
     if arguments.export is None:
-        if arguments.export_all or arguments.force:
-            raise UsageError("--export-all and --force go with --export DIR")
+        if arguments.export_all:
+            raise UsageError("--export-all goes with --export DIR")
         return None
     takes_all = arguments.export_all or bool(arguments.repro and not arguments.cases)
     return Exports(arguments.export, takes_all, arguments.force)
+
+
+def _add_expectations(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("expectations, in the lists of Mesa's deqp-runner")
+    text = "a folder with fails.txt, flakes.txt, skips.txt: what fails as they say is no failure, what passes is one"
+    group.add_argument("--expect", type=Path, metavar="DIR", help=text)
+    text = "write fails.txt and flakes.txt of this run into a folder"
+    group.add_argument("--write-expectations", type=Path, metavar="DIR", help=text)
+
+
+def _add_gtest(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the protocol of googletest, for Mesa's gtest-runner")
+    group.add_argument("--gtest_list_tests", action="store_true", help="print the names of the cases, run nothing")
+    text = "run the cases of these names, such as 'slice.*:pad.*-*_u8_*', and print googletest's lines"
+    group.add_argument("--gtest_filter", metavar="FILTER", help=text)
 
 
 def _add_target(parser: argparse.ArgumentParser) -> None:
@@ -144,13 +165,14 @@ def run_test(arguments: argparse.Namespace) -> int:
     """Run the cases and print their verdicts; returns the exit code, which follows from the worst verdict."""
     if arguments.processes > 1 and arguments.mode == "perf":
         raise UsageError("-n and --mode perf: cases that run at the same time have no speed of their own")
+    expectations = _expectations(arguments)
     files = _report_files(arguments, [*(arguments.cases or ()), *filter(None, (arguments.shader, arguments.driver))])
     exports = _exports(arguments)
     choice = Choice(arguments)
     cases = choice.cases(Limits())
-    if arguments.list or arguments.mode == "list":
+    if arguments.list or arguments.gtest_list_tests or arguments.mode == "list":
         _require_any(cases)
-        say("\n".join(map(str, cases)), has_lines=True)
+        say(gtest.listing(cases) if arguments.gtest_list_tests else "\n".join(map(str, cases)), has_lines=True)
         return Exit.OK
     with tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
         target = _target(arguments, Path(folder))
@@ -166,6 +188,8 @@ def run_test(arguments: argparse.Namespace) -> int:
             _require_any(cases)
             if exports is not None:
                 exports.require_places(cases)
+            if unknown := expectations.unknown(cases):
+                tell(f"fails.txt names {len(unknown)} that are no cases of this run, such as {unknown[0][:120]}")
             record = Record.begin(
                 "test", None, options={"mode": arguments.mode, "catalogues": list(choice.names), **asdict(target)}
             )
@@ -173,7 +197,7 @@ def run_test(arguments: argparse.Namespace) -> int:
                 with ExitStack() as closed:
                     for runner in runners:
                         closed.enter_context(runner)
-                    _run_all(runners, cases, arguments, judged)
+                    _run_all(runners, cases, arguments, expectations, judged)
             except BaseException as error:  # noqa: BLE001 - raised below, once the reports are written
                 broken_off = error
         outcomes = [judged[place] for place in sorted(judged)]
@@ -187,13 +211,28 @@ def run_test(arguments: argparse.Namespace) -> int:
             versions=host.versions,
             broken_off=why_ended(broken_off),
         )
-        unpublished = _publish(record, summary(record), files)
+        unpublished = _publish(record, _last_words(record, arguments), files, arguments.write_expectations)
     if exported is not None and exported.said:
         tell("\n".join(exported.said), has_lines=True)
     for failure in (broken_off, unpublished, None if exported is None else exported.error):
         if failure is not None:
             raise failure
-    return _exit(record)
+    return _exit(record) if arguments.gtest_filter is None else gtest.exit_code(record.outcomes)
+
+
+def _expectations(arguments: argparse.Namespace) -> Expectations:
+    """The expectations that the options name; those that a run shall write are known to have a place afterwards."""
+    is_gtest = arguments.gtest_list_tests or arguments.gtest_filter is not None
+    if is_gtest and (arguments.processes > 1 or arguments.expect is not None):
+        raise UsageError("gtest-runner has processes and lists of its own: --gtest_... goes without -n and --expect")
+    if arguments.write_expectations is not None:
+        require_free(arguments.write_expectations, force=arguments.force)
+    return Expectations() if arguments.expect is None else Expectations.read(arguments.expect)
+
+
+def _last_words(record: Record, arguments: argparse.Namespace) -> str:
+    """The text after the last case."""
+    return summary(record) if arguments.gtest_filter is None else gtest.closing(record.outcomes, record.seconds)
 
 
 def _target(arguments: argparse.Namespace, folder: Path) -> Target:
@@ -218,21 +257,41 @@ def _require_any(cases: tuple[Case, ...]) -> None:
 
 
 def _run_all(
-    runners: Sequence[Runner], cases: tuple[Case, ...], arguments: argparse.Namespace, judged: dict[int, Outcome]
+    runners: Sequence[Runner],
+    cases: tuple[Case, ...],
+    arguments: argparse.Namespace,
+    expectations: Expectations,
+    judged: dict[int, Outcome],
 ) -> None:
-    """Run the cases and put each outcome into ``judged``, at the index of its case; an exception keeps them."""
+    """Run the cases and put each outcome into ``judged``, at the index of its case; an exception keeps them.
+
+    Those that the expectations skip have their outcomes at once.
+    """
     bad = 0
-    with Progress(len(cases), sys.stderr) as progress, closing(run_all(runners, cases, arguments.mode)) as running:
+    judged |= {place: outcome for place, case in enumerate(cases) if (outcome := expectations.skipped(case))}
+    places = [place for place in range(len(cases)) if place not in judged]
+    to_run = [cases[place] for place in places]
+    is_gtest = arguments.gtest_filter is not None
+    if is_gtest:
+        say(gtest.opening(to_run))
+        say(gtest.begun(to_run[0]))
+    with Progress(len(to_run), sys.stderr) as progress, closing(run_all(runners, to_run, arguments.mode)) as running:
         try:
-            for place, outcome in running:
-                judged[place] = outcome
-                bad += not outcome.verdict.is_good
-                if arguments.verbose or arguments.mode == "perf" or not outcome.verdict.is_good:
+            for number, result in running:
+                case = to_run[number]
+                judged[places[number]] = outcome = expectations.judged(case, result)
+                bad += not outcome.is_good
+                if is_gtest:
+                    progress.clear()
+                    say(gtest.ended(case, outcome), has_lines=True)
+                elif arguments.verbose or arguments.mode == "perf" or not outcome.is_good:
                     progress.clear()
                     say(_line(outcome))
                 progress.step(f"{bad} bad" if bad else "all good")
                 if arguments.exitfirst and (bad or any(runner.aftermath for runner in runners)):
                     break
+                if is_gtest and number + 1 < len(to_run):
+                    say(gtest.begun(to_run[number + 1]))
         except BaseException:  # such as Ctrl-C
             for runner in runners:
                 runner.abandon()
@@ -242,8 +301,8 @@ def _run_all(
 def _line(outcome: Outcome) -> str:
     """The line that the terminal shows for an outcome during the run."""
     measured = f"{speed_text(Speed(**outcome.figures))}  " if outcome.figures else ""
-    why = first_line(outcome.message)
-    return f"{outcome.verdict:<14}{measured}{outcome.case}{f'  # {why}' if why else ''}"
+    why = first_line(outcome.reason)
+    return f"{outcome.state:<13} {measured}{outcome.case}{f'  # {why}' if why else ''}"
 
 
 def _exit(record: Record) -> int:
@@ -256,7 +315,7 @@ def _exit(record: Record) -> int:
         raise NothingSelected("no case was judged")
     if set(record.counts) == {Verdict.SKIPPED}:
         raise NothingSelected("every selected case was skipped")
-    if record.worst in (Verdict.TIMEOUT, Verdict.CRASHED):
+    if record.bad and record.bad[0].verdict in (Verdict.TIMEOUT, Verdict.CRASHED):
         return Exit.DEVICE_FAILED
     return Exit.CHECK_FAILED if record.bad else Exit.OK
 
@@ -299,6 +358,8 @@ class Choice:
             RestrideError: a line is not a case, or an option names something that does not exist.
         """
         arguments = self._arguments
+        if arguments.gtest_filter is not None:
+            limits = Limits()  # those of --gtest_list_tests, which opens no device: names must be the same
         takes_failed = bool(self._failed) and not self._is_named
         chosen = select(
             self._failed if takes_failed else dict.fromkeys(self._named(limits)),
@@ -314,6 +375,8 @@ class Choice:
         elif self._repro or any(text is not None for text in self._texts.values()):
             for case in chosen:
                 _require_valid(case)
+        if arguments.gtest_list_tests or arguments.gtest_filter is not None:
+            chosen = gtest.chosen(chosen, arguments.gtest_filter or "*")
         return select(chosen, shard=self._shard)
 
     def _named(self, limits: Limits) -> list[Case]:
@@ -376,7 +439,7 @@ def _write_last_failed(outcomes: Iterable[Outcome]) -> None:
     with suppress(OSError), locked_cached(path):
         cases = {str(case): None for case in _last_failed_lines().values() if case is not None}
         for outcome in outcomes:
-            if outcome.verdict.is_good:
+            if outcome.is_good:
                 cases.pop(outcome.case, None)
             else:
                 cases[outcome.case] = None
@@ -431,14 +494,18 @@ def _report_files(arguments: argparse.Namespace, sources: Sequence[str | Path]) 
     return files
 
 
-def _publish(record: Record, text: str, files: Sequence[ReportFile]) -> Exception | None:
+def _publish(record: Record, text: str, files: Sequence[ReportFile], expectations: Path | None) -> Exception | None:
     """Print ``text``, store the failed cases for ``--lf``, and write every file, even if an earlier one fails.
+
+    expectations: the folder for the lists of what failed; None: they are not written.
 
     Returns the first error, or None.
     """
     # Failures of a user's shader say nothing about our kernels, so they are not stored.
     steps: list[Callable[[], None]] = [] if record.target.shader else [partial(_write_last_failed, record.outcomes)]
     steps += [partial(say, text, has_lines=True), *(partial(_write, record, *file) for file in files)]
+    if expectations is not None:
+        steps.append(partial(write_expectations, expectations, record.outcomes))
     first: Exception | None = None
     for step in steps:
         try:
@@ -470,9 +537,9 @@ parts. Its seconds are the sum of theirs. The parts must be of one device, drive
 case may be in two."""
 _COMPARE_DESCRIPTION = """\
 Compares two reports: devices and versions, cases that only one of them has, cases whose verdict changed, and the times
-of calls. The exit code is 1 if a case of both got worse, from PASSED or SKIPPED to anything else, or from one fault to
-a graver one. Times, other figures, and cases that only one report has do not count. Counts of compilers are compared
-by `restride audit --against`."""
+of calls; of two drivers, what only one of them fails. The exit code is 1 if a case of both got worse, from PASSED or
+SKIPPED to anything else, or from one fault to a graver one, and 2 if no case is in both. Times, other figures, and
+cases that only one report has do not count. Counts of compilers are compared by `restride audit --against`."""
 
 
 def _add_report(commands: Commands) -> None:

@@ -144,6 +144,18 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, key=lambda verdict: verdict.severity)
 
 
+EXPECTED = {
+    Verdict.MISTRUSTED: "Fail",
+    Verdict.UNIMPLEMENTED: "Fail",
+    Verdict.FAILED: "Fail",
+    Verdict.TIMEOUT: "Timeout",
+    Verdict.CRASHED: "Crash",
+}
+"""The word of deqp-runner for how a case fails, by verdict; FLAKY has ``FLAKE``."""
+
+FLAKE = "Flake"
+
+
 @dataclass(frozen=True)
 class Speed:
     """The speed of a case with its tensors resident on the device; medians of several batches of calls.
@@ -181,6 +193,7 @@ class Outcome:
         or their median; ``bytes`` are those that the work must read and write.
     wrong: a PNG file that shows which elements are wrong; empty if none are.
     exported: the name of the folder with the case's reproducer; empty if it was not exported.
+    expected: how the case is known to fail: a word of ``EXPECTED``, or ``FLAKE``; empty if it is not known to.
     """
 
     case: str
@@ -192,6 +205,30 @@ class Outcome:
     pictures: Pictures | None = None
     wrong: bytes = b""
     exported: str = ""
+    expected: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """True if nothing needs attention: it is right, or fails as expected; False also if it was expected to fail."""
+        if self.verdict is Verdict.SKIPPED or not self.expected:
+            return self.verdict.is_good
+        return self.expected in (FLAKE, EXPECTED.get(self.verdict))
+
+    @property
+    def is_known(self) -> bool:
+        """True if it is not right, as expected."""
+        return self.is_good and not self.verdict.is_good
+
+    @property
+    def state(self) -> str:
+        """The verdict, or ``UNEXPECTED_PASS`` of a case that passes though it is expected to fail."""
+        return "UNEXPECTED_PASS" if self.verdict is Verdict.PASSED and not self.is_good else str(self.verdict)
+
+    @property
+    def reason(self) -> str:
+        """The message, after what was expected if that is not what happened."""
+        surprise = "" if self.is_good or not self.expected else f"expected: {self.expected}"
+        return "\n".join(filter(None, (surprise, self.message)))
 
     def record(self) -> dict[str, Any]:
         """The outcome as a JSON object; absent values are left out."""

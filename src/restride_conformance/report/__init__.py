@@ -121,8 +121,8 @@ class Record:
 
     @cached_property
     def bad(self) -> tuple[Outcome, ...]:
-        """The outcomes that are not ``is_good``: the worst verdict first, of one verdict the smallest case first."""
-        bad = (outcome for outcome in self.outcomes if not outcome.verdict.is_good)
+        """The outcomes that are not good: the worst verdict first, of one verdict the smallest case first."""
+        bad = (outcome for outcome in self.outcomes if not outcome.is_good)
 
         def place(outcome: Outcome) -> tuple[int, int]:
             return -outcome.verdict.severity, Case.parse(outcome.case).elements if self.kind == "test" else 0

@@ -11,7 +11,7 @@ from restride.command.process import UsageError
 from restride.errors import printable
 from restride_conformance.record import Outcome
 from restride_conformance.report import Record, first_line
-from restride_conformance.report.summary import ended_early, facts, headline
+from restride_conformance.report.summary import device_text, ended_early, facts, headline
 from restride_conformance.report.table import call_seconds
 
 FORMAT = "restride-comparison"
@@ -33,6 +33,16 @@ class Change:
         """True if the later verdict is worse and not ``is_good``: a change from PASSED to SKIPPED is no fault."""
         later = self.after.verdict
         return later.severity > self.before.verdict.severity and not later.is_good
+
+    @property
+    def is_failure(self) -> bool:
+        """True if only the later one is not right."""
+        return self.before.verdict.is_good and not self.after.verdict.is_good
+
+    @property
+    def is_mended(self) -> bool:
+        """True if only the earlier one is not right."""
+        return self.after.verdict.is_good and not self.before.verdict.is_good
 
     @property
     def is_better(self) -> bool:
@@ -73,6 +83,7 @@ class Comparison:
     """The differences between two records.
 
     before, after: the headlines of the two.
+    drivers: of two drivers, their devices and versions, by which the changes are told; else None.
     head: facts about the runs that differ, including whether they ended early: name, before, after.
     only_before, only_after: outcomes of cases that the other record does not have.
     changed: cases with different verdicts, those that got worse first.
@@ -83,6 +94,7 @@ class Comparison:
 
     before: str
     after: str
+    drivers: tuple[str, str] | None
     head: tuple[tuple[str, str, str], ...]
     only_before: tuple[Outcome, ...]
     only_after: tuple[Outcome, ...]
@@ -113,6 +125,9 @@ class Comparison:
             "head": [{"name": name, "before": before, "after": after} for name, before, after in self.head],
             "only_before": [_short(outcome) for outcome in self.only_before],
             "only_after": [_short(outcome) for outcome in self.only_after],
+            "drivers": None if self.drivers is None else list(self.drivers),
+            "only_before_fails": [_name(change.after) for change in self.changed if change.is_mended],
+            "only_after_fails": [_name(change.after) for change in self.changed if change.is_failure],
             "changed": [
                 {
                     "case": _name(change.after),
@@ -145,7 +160,18 @@ class Comparison:
         worse = [change for change in self.changed if change.is_worse]
         better = [change for change in self.changed if change.is_better]
         other = [change for change in self.changed if not (change.is_worse or change.is_better)]
-        for title, changes in (("worse", worse), ("better", better), ("changed", other)):
+        sections = [("worse", worse), ("better", better), ("changed", other)]
+        if self.drivers is not None:
+            first, second = self.drivers
+            only_first = [change for change in self.changed if change.is_mended]
+            only_second = [change for change in self.changed if change.is_failure]
+            rest = [change for change in self.changed if not (change.is_mended or change.is_failure)]
+            sections = [
+                (f"only the first driver fails ({first})", only_first),
+                (f"only the second driver fails ({second})", only_second),
+                ("changed otherwise", rest),
+            ]
+        for title, changes in sections:
             yield from _listed(title, [_change_line(change) for change in changes])
         for title, is_worse in (("worse figures", True), ("better figures", False)):
             yield from _listed(
@@ -170,12 +196,15 @@ def compare(before: Record, after: Record, differ: Differ = lambda _, __: ()) ->
     """Compare two records case by case; if a record has a case more than once, the worst verdict counts.
 
     Raises:
-        UsageError: they are of two kinds.
+        UsageError: they are of two kinds, or have no case in common.
     """
     if before.kind != after.kind:
         raise UsageError(f"a record of {before.kind} is not compared with one of {after.kind}")
     first, second = _by_line(before), _by_line(after)
     both = [(first[line], second[line]) for line in first if line in second]
+    if not both and (first or second):
+        raise UsageError(f"no case is in both: the first has {len(first):,}, the second {len(second):,} others")
+    drivers = device_text(before), device_text(after)
     changes = [Change(old, new) for old, new in both if old.verdict is not new.verdict]
     changes.sort(key=lambda change: (not change.is_worse, -change.after.verdict.severity))
     times = [(_name(new), call_seconds(old), call_seconds(new)) for old, new in both]
@@ -183,6 +212,7 @@ def compare(before: Record, after: Record, differ: Differ = lambda _, __: ()) ->
     return Comparison(
         headline(before),
         headline(after),
+        drivers if before.kind == "test" and drivers[0] != drivers[1] else None,
         tuple(_head(before, after)),
         tuple(outcome for line, outcome in first.items() if line not in second),
         tuple(outcome for line, outcome in second.items() if line not in first),

@@ -34,7 +34,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def write_junit(record: Record, path: Path) -> None:
     """Write the record of a test as JUnit XML, as ``write_text`` does."""
-    numbers = Counter(ELEMENTS.get(outcome.verdict) for outcome in record.outcomes)
+    numbers = Counter(map(_kind, record.outcomes))
     counts = {
         "tests": str(len(record.outcomes) + bool(record.broken_off)),
         "failures": str(numbers["failure"]),
@@ -59,6 +59,13 @@ def write_junit(record: Record, path: Path) -> None:
     write_text(path, f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n')
 
 
+def _kind(outcome: Outcome) -> str | None:
+    """The XML element of an outcome: a known failure is skipped, as those of pytest's are, an unexpected pass fails."""
+    if outcome.is_known:
+        return "skipped"
+    return ELEMENTS.get(outcome.verdict, None if outcome.is_good else "failure")
+
+
 def _suite_name(record: Record) -> str:
     return _text(f"restride {record.target.runtime} on {facts(record)['device']}")
 
@@ -70,16 +77,18 @@ def _add_case(suite: ET.Element, record: Record, outcome: Outcome) -> None:
         "time": f"{outcome.seconds:.3f}",
     }
     element = ET.SubElement(suite, "testcase", attributes)
-    kind = ELEMENTS.get(outcome.verdict)
+    kind = _kind(outcome)
     if kind is None:
         return
-    short = first_line(outcome.message)
+    short = first_line(outcome.reason)
+    if outcome.is_known:
+        short = f"{outcome.verdict}, as expected: {short}"
     if kind == "skipped":
         ET.SubElement(element, kind, {"message": _text(short)})
         return
-    why = _text(f"{outcome.verdict}: {short}" if short else outcome.verdict)
-    ET.SubElement(element, kind, {"type": str(outcome.verdict), "message": why}).text = _text(
-        f"{outcome.message}\n{record.repro(outcome)}\n".lstrip("\n")
+    why = _text(f"{outcome.state}: {short}" if short else outcome.state)
+    ET.SubElement(element, kind, {"type": outcome.state, "message": why}).text = _text(
+        f"{outcome.reason}\n{record.repro(outcome)}\n".lstrip("\n")
     )
 
 

@@ -61,7 +61,7 @@ def _part(name: str) -> str:
 def _tone(record: Record) -> str:
     """The CSS class of the headline: a verdict (PASSED even if cases were skipped), or EARLY if the run ended early."""
     if record.bad:
-        return record.bad[0].verdict
+        return _class(record.bad[0])
     if record.problems:
         return Verdict.FAILED
     if ended_early(record):
@@ -69,11 +69,18 @@ def _tone(record: Record) -> str:
     return Verdict.PASSED if Verdict.PASSED in record.counts else Verdict.SKIPPED
 
 
+def _class(outcome: Outcome) -> str:
+    """The CSS class of an outcome: its verdict, and that of a failure for one that passes unexpectedly."""
+    return outcome.verdict if outcome.is_good or not outcome.verdict.is_good else Verdict.FAILED
+
+
 def _sections(record: Record) -> Iterator[str]:
     problems = (f"<pre>{text_in_page(each['message'])}</pre>" for each in record.problems)
     yield _section("Problems", _list(problems))
     bad = (_details(record, outcome, is_open=place < SHOWN) for place, outcome in enumerate(record.bad))
     yield _section("Not right: the worst and smallest first", _list(bad, "cases"))
+    known = (_details(record, outcome, is_open=False) for outcome in record.outcomes if outcome.is_known)
+    yield _section("Not right, as expected", _list(known, "cases"))
     is_test = record.kind == "test"
     notes = (f'<p class="note">{text_in_page(note)}</p>' for note in (*record.warnings, *record.notes))
     cases = {outcome.case: Case.parse(outcome.case) for outcome in record.outcomes} if is_test else {}
@@ -132,14 +139,14 @@ def _time(seconds: float) -> str:
 
 def _details(record: Record, outcome: Outcome, *, is_open: bool) -> str:
     """An outcome with its message, the command that reruns it, and its pictures."""
-    parts = [f'<pre class="message">{text_in_page(outcome.message)}</pre>'] if outcome.message else []
+    parts = [f'<pre class="message">{text_in_page(outcome.reason)}</pre>'] if outcome.reason else []
     if record.kind == "test":
         parts.append(f'<pre class="repro"><code>{text_in_page(record.repro(outcome))}</code></pre>')
     parts += [f'<div class="pictures">{"".join(_pictures(outcome))}</div>'] if outcome.pictures or outcome.wrong else []
-    head = f'<span class="verdict">{outcome.verdict}</span> <code>{text_in_page(outcome.case)}</code>'
+    head = f'<span class="verdict">{outcome.state}</span> <code>{text_in_page(outcome.case)}</code>'
     summary = f"<summary>{head} {_time(outcome.seconds)}</summary>"
     body = f'<div class="body">{"".join(parts)}</div>'
-    return f'<details class="{outcome.verdict}"{" open" * is_open}>{summary}{body}</details>'
+    return f'<details class="{_class(outcome)}"{" open" * is_open}>{summary}{body}</details>'
 
 
 def _pictures(outcome: Outcome) -> Iterator[str]:
@@ -196,7 +203,7 @@ def _folded(record: Record, cases: Mapping[str, Case]) -> Iterator[str]:
     """Yield the cases that are right by operation and element type."""
     groups: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
     for outcome in record.outcomes:
-        if outcome.verdict.is_good:
+        if outcome.is_good and outcome.verdict.is_good:
             groups[op_of(outcome), _type(cases[outcome.case])].append(outcome)
     for (op, type_), outcomes in groups.items():
         head = f"<summary>{op}, {type_}: {_counts(outcomes)}</summary>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple
 
@@ -32,19 +33,22 @@ def headline(record: Record) -> str:
     total, counts, early = len(record.outcomes), record.counts, ended_early(record)
     passed, skipped = (counts.get(verdict, 0) for verdict in (Verdict.PASSED, Verdict.SKIPPED))
     left_out = f", {skipped:,} {'was' if skipped == 1 else 'were'} skipped" if skipped else ""
+    if known := sum(outcome.is_known for outcome in record.outcomes):
+        left_out += f", {known:,} failed as expected"
     if record.bad:
-        listed = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if not verdict.is_good)
+        states = Counter(outcome.state for outcome in reversed(record.bad))
+        listed = ", ".join(f"{count:,} {state}" for state, count in states.items())
         ran = f"{total - skipped:,} that ran" if skipped else _cases(total)
         verb = "is" if len(record.bad) == 1 else "are"
-        text = f"{record.worst}: {len(record.bad):,} of {ran} {verb} not right ({listed}){left_out}"
+        text = f"{record.bad[0].state}: {len(record.bad):,} of {ran} {verb} not right ({listed}){left_out}"
         return f"{text}; {early}" if early else text
     if early:
         word = "INTERRUPTED" if record.broken_off == INTERRUPTED else "STOPPED"
         reason = f"{first_line(record.broken_off)}; " if word == "STOPPED" and record.broken_off else ""
-        right = f", {passed:,} passed{left_out}" if skipped else ", all right" if passed else ""
+        right = f", {passed:,} passed{left_out}" if left_out else ", all right" if passed else ""
         return f"{word}: {reason}{total:,} of {_cases(record.selected)} done{right}"
-    if skipped:
-        return f"{'PASSED' if passed else 'SKIPPED'}: {passed:,} of {_cases(total)} passed{left_out}"
+    if left_out:
+        return f"{'PASSED' if passed or known else 'SKIPPED'}: {passed:,} of {_cases(total)} passed{left_out}"
     return f"PASSED: {_cases(total)}, all right" if passed else "nothing was judged"
 
 
@@ -142,8 +146,8 @@ def _test_lines(record: Record) -> Iterator[str]:
         yield f"shader under test: {known['shader under test']}"
     for outcome in record.bad[:SHOWN_FAILURES]:
         yield ""
-        yield f"{outcome.verdict} {outcome.case}"
-        yield from (f"    {line}" for line in _truncated(outcome.message.splitlines(), SHOWN_LINES, "lines"))
+        yield f"{outcome.state} {outcome.case}"
+        yield from (f"    {line}" for line in _truncated(outcome.reason.splitlines(), SHOWN_LINES, "lines"))
         yield f"    {record.repro(outcome)}"
     if len(record.bad) > SHOWN_FAILURES:
         yield ""

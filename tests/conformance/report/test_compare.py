@@ -69,8 +69,8 @@ def test_a_run_that_ended_early_is_noted():
 
 
 def test_cases_that_only_one_report_has_are_listed_and_do_not_count():
-    comparison = compare(report("PASSED", "PASSED", "FAILED"), report("FAILED", lines=(D,)))
-    assert [one.case for one in comparison.only_before] == [A, B, C]
+    comparison = compare(report("PASSED", "PASSED", "FAILED"), report("PASSED", "FAILED", lines=(A, D)))
+    assert [one.case for one in comparison.only_before] == [B, C]
     assert [one.case for one in comparison.only_after] == [D]
     assert not comparison.is_worse
     assert "only in the second: 1\n  FAILED" in str(comparison)
@@ -113,6 +113,36 @@ def test_records_of_two_kinds_are_not_compared():
         compare(example(), replace(example(), kind="bench"))
 
 
+def test_of_two_drivers_it_is_said_what_only_one_fails():
+    other = {**DEVICE, "driver": "SwiftShader", "name": "SwiftShader Device", "driver_version": "5.0.0"}
+    first = report("FAILED", "PASSED", "FAILED", "CRASHED")
+    comparison = compare(first, report("PASSED", "FAILED", "CRASHED", "SKIPPED", device=other))
+    values = comparison.values()
+    assert (values["only_before_fails"], values["only_after_fails"]) == ([D, A], [B])
+    assert values["drivers"] == [
+        "llvmpipe (LLVM 15.0.6, 256 bits), llvmpipe Mesa 22.3.6 (LLVM 15.0.6)",
+        "SwiftShader Device, SwiftShader 5.0.0",
+    ]
+    text = str(comparison)
+    only_first, only_second, rest = (
+        text.index(words)
+        for words in (
+            "only the first driver fails (llvmpipe (LLVM 15.0.6, 256 bits), llvmpipe Mesa 22.3.6 (LLVM 15.0.6)): 2\n",
+            "only the second driver fails (SwiftShader Device, SwiftShader 5.0.0): 1\n",
+            "changed otherwise: 1\n",
+        )
+    )
+    assert only_first < text.index(f"  {A}") < only_second < text.index(f"  {B}") < rest < text.index(f"  {C}")
+    assert comparison.is_worse
+    assert compare(first, report("PASSED", "FAILED", "CRASHED", "SKIPPED")).drivers is None
+
+
+def test_runs_without_a_common_case_are_not_compared():
+    with pytest.raises(UsageError, match="no case is in both: the first has 2, the second 1 others"):
+        compare(report("PASSED", "FAILED"), report("PASSED", lines=(D,)))
+    assert compare(report(), report()).same == 0
+
+
 def test_speeds_are_compared_by_time():
     factors = (1.5, 0.5, 1.0)
     faster = replace(
@@ -128,7 +158,7 @@ def test_speeds_are_compared_by_time():
     assert not comparison.is_worse
     assert "of 3 cases: 1.00 (median)" in str(comparison)
     assert "    1.50  0.100 ms -> 0.150 ms  reorder u8[64,64]" in str(comparison)
-    assert compare(PERF, example()).median_ratio is None
+    assert compare(PERF, example(outcomes=passed(PERF.outcomes[0].case))).median_ratio is None
 
 
 def test_a_call_takes_time_so_every_ratio_is_a_number_of_json(tmp_path, capsys):
