@@ -52,7 +52,7 @@ class Exports:
         """True if the case of an outcome is exported; what was skipped or refused was given to no driver."""
         if outcome.verdict in (Verdict.SKIPPED, Verdict.UNIMPLEMENTED):
             return False
-        return self.takes_all or not outcome.verdict.is_good
+        return self.takes_all or not outcome.is_good
 
     def write(self, outcomes: Sequence[Outcome], host: Host, target: Target) -> Exported:
         """Write a folder for each chosen case. An error ends it, and keeps what has been written."""
