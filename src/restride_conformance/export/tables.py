@@ -29,10 +29,10 @@ def c_program(program: Program) -> str:
 
 def largest_number(dtype: DType) -> int:
     """The bits of the largest magnitude of a floating type that is no NaN; of most types it is infinity."""
-    magnitudes = np.arange(1 << 7, dtype=np.uint8).view(dtype.dtype) if dtype.itemsize == 1 else None
-    if magnitudes is None:
+    if dtype.itemsize > 1:
         return int(np.array(np.inf, dtype.dtype).view(f"u{dtype.itemsize}"))
-    return int(np.flatnonzero(~np.isnan(magnitudes.astype(np.float32)))[-1])
+    magnitudes = np.arange(1 << 7, dtype=np.uint8).view(dtype.dtype)
+    return int(np.flatnonzero(~np.isnan(magnitudes))[-1])
 
 
 def _tables(program: Program) -> str:
