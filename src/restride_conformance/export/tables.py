@@ -32,7 +32,8 @@ def largest_number(dtype: DType) -> int:
     if dtype.itemsize > 1:
         return int(np.array(np.inf, dtype.dtype).view(f"u{dtype.itemsize}"))
     magnitudes = np.arange(1 << 7, dtype=np.uint8).view(dtype.dtype)
-    return int(np.flatnonzero(~np.isnan(magnitudes))[-1])
+    with np.errstate(invalid="ignore"):  # ml_dtypes warns of a signalling NaN
+        return int(np.flatnonzero(~np.isnan(magnitudes))[-1])
 
 
 def _tables(program: Program) -> str:
