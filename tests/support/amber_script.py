@@ -12,12 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from operator import eq, ge, gt, le, lt, ne
 
 import numpy as np
 
 TYPES = {f"{sign}int{bits}": f"{sign or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 """Amber's integer types, and what numpy calls them."""
+
+_LIMITS = {name: (int(np.iinfo(kind).min), int(np.iinfo(kind).max)) for name, kind in TYPES.items()}
 
 COMPARATORS = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
 
@@ -58,7 +61,7 @@ class Buffer:
     type: str
     values: tuple[int, ...]
 
-    @property
+    @cached_property
     def bytes(self) -> bytes:
         """The values as they lie in memory; integers of std430 are packed."""
         return np.array(self.values, np.dtype(TYPES[self.type]).newbyteorder("<")).tobytes()
@@ -395,8 +398,8 @@ class _Reader:
         """A number in decimal or hexadecimal form that the type can hold."""
         if not (_DECIMAL.fullmatch(word) or _HEX.fullmatch(word)):
             raise self.error(f"{word!r} is not an integer")
-        number, limits = int(word, 0 if "x" in word else 10), np.iinfo(TYPES[kind])
-        if not limits.min <= number <= limits.max:
+        number, (lowest, highest) = int(word, 16 if "x" in word else 10), _LIMITS[kind]
+        if not lowest <= number <= highest:
             raise self.error(f"{word} does not fit {kind}")
         return number
 

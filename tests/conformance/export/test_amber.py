@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -18,19 +20,23 @@ from support.amber_script import (
     Shader,
     read,
 )
+from support.sampled import sample
 
 from restride.dtypes import DTYPES
 from restride.errors import UnsupportedError
+from restride.kernel import Limits
 from restride.reference.comparison import bits_of, within
 from restride_conformance.export import amber
 from restride_conformance.export.program import BoundRange, Buffer, Check, Dispatch, Program
 from restride_conformance.export.program import Copy as DeviceCopy
+from restride_conformance.export.recorded import program_of
+from restride_conformance.sweep import catalogue
 
 MODULE = np.array([0x07230203, 0x00010300, 0, 1, 0], "<u4").tobytes()
-FIRST = 32  # byte of the first element in ``program_of``
+FIRST = 32  # byte of the first element in ``small_program``
 
 
-def program_of(lowest, highest, *, dtype="f32", ignored=(), is_exact=False) -> Program:
+def small_program(lowest, highest, *, dtype="f32", ignored=(), is_exact=False) -> Program:
     """A program whose destination has elements between these limits, and bytes ``ignored`` that may hold anything."""
     element = DTYPES[dtype]
     low, high = (np.array(limit, element.dtype) for limit in (lowest, highest))
@@ -76,7 +82,7 @@ def is_right(check: Check, destination: np.ndarray) -> bool:
 
 
 def test_a_script_declares_the_program():
-    program = program_of([1.0, -2.0], [1.5, -1.0])
+    program = small_program([1.0, -2.0], [1.5, -1.0])
     script = read(amber.script(program))
     assert_declares(script, program)
     assert script.shaders["second"] == Shader("second", "spv1.3", "second.spv")
@@ -106,9 +112,38 @@ def assert_declares(script: Script, program: Program) -> None:
         assert push == np.array(step.push, "<u4").tobytes()
 
 
+def test_scripts_of_the_catalogue():
+    """Each script declares its program, accepts a right destination and refuses one with a wrong byte."""
+    refused: list[str] = []
+    chosen = sample((case for case in catalogue("ci") if case.src.numel + case.dst.numel < 1000), 200)
+    for number, case in enumerate(chosen):
+        program = program_of(case, Limits())
+        try:
+            text = amber.script(program)
+        except UnsupportedError as error:
+            refused.append(str(error))
+            continue
+        script = read(text)
+        assert_declares(script, program)
+        check, draw = program.check, random.Random(number)
+        right = check.expected.copy()
+        if check.lowest is not None:
+            positions = check.places.reshape(-1, 1) + np.arange(check.dtype.itemsize, dtype=np.uint64)
+            right[positions] = np.ascontiguousarray(check.highest).reshape(-1, 1).view(np.uint8)
+        name = program.buffers[check.destination].name
+        assert script.accepts({name: right.tobytes()}), case
+        for place in draw.sample(range(right.size), 3):
+            wrong = right.copy()
+            wrong[place] ^= 0x80
+            assert script.accepts({name: wrong.tobytes()}) == is_right(check, wrong), (case, place)
+    assert len(refused) < 0.2 * len(chosen)
+    reasons = re.compile("copies bytes without a kernel|either sign or be any NaN")
+    assert [reason for reason in refused if not reasons.search(reason)] == []
+
+
 def test_an_exact_destination_is_compared_as_a_whole():
     values = [np.nan, -0.0, np.inf, 1.0]
-    program = program_of(values, values, is_exact=True)
+    program = small_program(values, values, is_exact=True)
     script = read(amber.script(program))
     assert script.buffers["destination"].type == "uint32"
     assert EqualBuffers("destination", "destination_expected") in script.commands
@@ -122,12 +157,12 @@ def test_an_exact_destination_is_compared_as_a_whole():
 
 
 def test_bounds_of_one_value_each_are_exact():
-    program = program_of([-0.0, np.inf, 1.0], [-0.0, np.inf, 1.0])
+    program = small_program([-0.0, np.inf, 1.0], [-0.0, np.inf, 1.0])
     assert not any(isinstance(command, Expect) for command in read(amber.script(program)).commands)
 
 
 def test_the_source_must_stay():
-    program = program_of([1.0], [1.5])
+    program = small_program([1.0], [1.5])
     source = program.buffers[0].contents.copy()
     assert is_accepted(program, program.check.expected, source)
     source[63] ^= 1
@@ -155,7 +190,7 @@ def test_the_source_must_stay():
     ],
 )
 def test_bounds_accept_what_is_within_them(dtype, lowest, highest):
-    program = program_of(lowest, highest, dtype=dtype)
+    program = small_program(lowest, highest, dtype=dtype)
     check = program.check
     itemsize, seen = check.dtype.itemsize, set()
     for number in range(len(lowest)):
@@ -180,7 +215,7 @@ def test_bounds_accept_what_is_within_them(dtype, lowest, highest):
 @pytest.mark.parametrize("dtype", ["u8", "s16", "f32"])
 def test_bytes_that_may_hold_anything(dtype, ignored, is_exact):
     values = ([1, 2], [1, 2] if is_exact else [2, 2])
-    program = program_of(*values, dtype=dtype, ignored=ignored, is_exact=is_exact)
+    program = small_program(*values, dtype=dtype, ignored=ignored, is_exact=is_exact)
     splits = not is_exact and len({place // program.check.dtype.itemsize for place in ignored}) * (
         program.check.dtype.itemsize
     ) != len(ignored)
@@ -199,13 +234,13 @@ def test_bytes_that_may_hold_anything(dtype, ignored, is_exact):
     [(-1.0, 1.0), (0.0, 1.0), (-1.0, -0.0), (-0.0, 0.0), (np.nan, np.nan), (1.0, np.nan), (np.nan, 1.0)],
 )
 def test_elements_of_either_sign_have_no_script(lowest, highest):
-    program = program_of([1.0, lowest], [1.5, highest])
+    program = small_program([1.0, lowest], [1.5, highest])
     with pytest.raises(UnsupportedError, match="1 of 2 elements may have either sign or be any NaN"):
         amber.script(program)
 
 
 def test_what_amber_cannot_say_is_refused():
-    program = program_of([1.0], [1.5])
+    program = small_program([1.0], [1.5])
     copy = DeviceCopy(0, 1, 0, 0, 16, False)
     with pytest.raises(UnsupportedError, match="copies bytes without a kernel"):
         amber.script(replace(program, steps=(*program.steps, copy)))
@@ -218,7 +253,7 @@ def test_what_amber_cannot_say_is_refused():
 
 @pytest.mark.parametrize("name", ["", "1st", "two words", "a#b", "a\nRUN b 1 1 1", "a(b)", "../up", '"a"', "ä", "a\\"])
 def test_names_that_would_change_a_script_are_refused(name):
-    program = program_of([1.0], [1.5])
+    program = small_program([1.0], [1.5])
     with pytest.raises(UnsupportedError, match="cannot be a name"):
         amber.script(replace(program, modules={**program.modules, name: MODULE}))
     with pytest.raises(UnsupportedError, match="cannot be a name"):
