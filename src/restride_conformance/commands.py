@@ -27,6 +27,7 @@ from restride_conformance import gtest
 from restride_conformance.case import OPERATIONS, Case
 from restride_conformance.expectations import Expectations, require_free, write_expectations
 from restride_conformance.export.exports import Exports
+from restride_conformance.export.folder import FORMS
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome, Speed, Target, Verdict, add_aftermath
 from restride_conformance.report import Record, first_line
@@ -117,8 +118,10 @@ def _add_reports(parser: argparse.ArgumentParser) -> None:
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reproducers")
-    text = "write a C program that needs only Vulkan for each case that fails, or that --repro names"
+    text = "write a program that needs no restride for each case that fails, or that --repro names"
     group.add_argument("--export", metavar="DIR", type=Path, help=text)
+    text = "what it is: c, a C program that needs only Vulkan (default); amber, a script of Amber"
+    group.add_argument("--export-as", choices=FORMS, metavar="FORM", help=text)
     group.add_argument("--export-all", action="store_true", help="for each case that runs, also if it passes")
 
 
@@ -127,11 +130,11 @@ def _exports(arguments: argparse.Namespace) -> Exports | None:
     if arguments.force and arguments.export is None and arguments.write_expectations is None:
         raise UsageError("--force goes with --export DIR or --write-expectations DIR")
     if arguments.export is None:
-        if arguments.export_all:
-            raise UsageError("--export-all goes with --export DIR")
+        if arguments.export_all or arguments.export_as:
+            raise UsageError("--export-all and --export-as go with --export DIR")
         return None
     takes_all = arguments.export_all or bool(arguments.repro and not arguments.cases)
-    return Exports(arguments.export, takes_all, arguments.force)
+    return Exports(arguments.export, takes_all, arguments.force, arguments.export_as or FORMS[0])
 
 
 def _add_expectations(parser: argparse.ArgumentParser) -> None:

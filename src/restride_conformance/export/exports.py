@@ -8,6 +8,7 @@ from pathlib import Path
 
 from restride.command.files import named_errors
 from restride.command.process import UsageError, counted, line_for
+from restride.errors import UnsupportedError
 from restride.files.writing import require_writable
 from restride_conformance.case import Case
 from restride_conformance.export.folder import Seen, is_export, write_folder
@@ -21,11 +22,13 @@ class Exports:
 
     takes_all: each case that ran is exported, not only those that fail.
     replaces: older exports of the same cases are replaced.
+    form: what a case is written as, one of ``folder.FORMS``.
     """
 
     folder: Path
     takes_all: bool = False
     replaces: bool = False
+    form: str = "c"
 
     def require_places(self, cases: Iterable[Case]) -> None:
         """Raise before any case runs if one of them could not be exported.
@@ -71,7 +74,10 @@ class Exports:
             try:
                 with named_errors("write", self.folder):
                     self.folder.mkdir(exist_ok=True)
-                write_folder(program, Seen(outcome, host), self.folder / case.name)
+                write_folder(program, Seen(outcome, host), self.folder / case.name, self.form)
+            except UnsupportedError as error:
+                said.append(f"not exported: {outcome.case}: {error}")
+                continue
             except UsageError as error:
                 return Exported(tuple(outcomes), tuple(said), error)
             outcomes[number] = replace(outcome, exported=case.name)

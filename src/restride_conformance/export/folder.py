@@ -1,6 +1,7 @@
-"""The folder of one case: its program in C, the files that this reads, and the text of a bug report.
+"""The folder of one case: its program in C or for Amber, the files that this reads, and the text of a bug report.
 
     DIR/<name of the case>/  repro.c Makefile README.md case.json *.spv *.bin
+    DIR/<name of the case>/  case.amber README.md case.json *.spv
 
 A folder appears whole or not at all. Nothing in it names a path, a user or a machine.
 """
@@ -23,12 +24,16 @@ import numpy as np
 from restride.command.files import named_errors, write_whole
 from restride.command.process import UsageError
 from restride_conformance.case import Array
+from restride_conformance.export import amber
 from restride_conformance.export.program import Copy, Dispatch, Program
 from restride_conformance.export.tables import c_program
 from restride_conformance.record import Host, Outcome
 
 FORMAT = "restride-export"
 VERSION = 1
+
+FORMS = ("c", "amber")
+"""What a case may be written as."""
 
 _DESCRIPTION = "case.json"
 
@@ -43,6 +48,31 @@ run: repro
 
 .PHONY: run
 """
+
+_HOW = {
+    "c": """\
+    make && ./repro
+
+It needs a C compiler, `vulkan.h` and the Vulkan loader. The exit code is 0 if all is right, 1 if not, 77 if there is no
+device. `--device NAME` chooses a device, and `--replay 100` submits the same command buffer 100 times and counts the
+distinct results.""",
+    "amber": """\
+    amber -v 1.1 case.amber
+
+It needs Amber (github.com/google/amber). `-D N` chooses a device, `-d` does without validation layers. Amber waits for
+the device after each dispatch, so a barrier that is missing or without effect does not show.""",
+}
+"""How each of ``FORMS`` is run."""
+
+_FILES = {
+    "c": """\
+`repro.c` has the dispatches as tables at its top; `case.json` has the same and versions. `*.spv` are the modules as the
+driver gets them, `*.bin` the buffers before the first dispatch and what must come out: `expected`, `lowest`, `highest`,
+`places` (the position of each element, 64 bits), `judged` (1 for each other byte that must be as expected).""",
+    "amber": """\
+`case.amber` has the dispatches, the buffers before the first one and what must come out; `case.json` has the dispatches
+and versions. `*.spv` are the modules as the driver gets them.""",
+}
 
 _PATH = re.compile(r"(?:[A-Za-z]:)?(?:[/\\][^\s/\\:'\",()]+)+[/\\]([^\s/\\:'\",()]+)")
 
@@ -63,17 +93,18 @@ class Seen:
         return _PATH.sub(r"\1", self.outcome.message)
 
 
-def write_folder(program: Program, seen: Seen, folder: Path) -> None:
-    """Write the folder of a case, in place of an older export that is there.
+def write_folder(program: Program, seen: Seen, folder: Path, form: str = "c") -> None:
+    """Write the folder of a case, one of ``FORMS``, in place of an older export that is there.
 
     Raises:
+        UnsupportedError: a case of this kind cannot be written in this form.
         UsageError: it cannot be written; names the file. Nothing is left of it, and an older one stays.
     """
     part = folder.with_name(f".restride-{token_hex(8)}.part")
     try:
         with named_errors("write", folder):
             part.mkdir()
-        for name, content in _files(program, seen):
+        for name, content in _files(program, seen, form):
             try:
                 write_whole(part / name, content)
             except UsageError as error:
@@ -104,16 +135,19 @@ def _take_place(part: Path, folder: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _files(program: Program, seen: Seen) -> Iterator[tuple[str, bytes]]:
+def _files(program: Program, seen: Seen, form: str) -> Iterator[tuple[str, bytes]]:
     """The files by name; case.json, which makes the folder an export, comes last."""
+    if form == "amber":
+        yield "case.amber", amber.script(program).encode()
+    else:
+        arrays = {buffer.name: buffer.contents for buffer in program.buffers} | check_arrays(program)
+        for name, array in arrays.items():
+            yield f"{name}.bin", np.ascontiguousarray(array).tobytes()
+        yield "repro.c", c_program(program).encode()
+        yield "Makefile", _MAKEFILE.encode()
     for name, code in program.modules.items():
         yield f"{name}.spv", code
-    arrays = {buffer.name: buffer.contents for buffer in program.buffers} | check_arrays(program)
-    for name, array in arrays.items():
-        yield f"{name}.bin", np.ascontiguousarray(array).tobytes()
-    yield "repro.c", c_program(program).encode()
-    yield "Makefile", _MAKEFILE.encode()
-    yield "README.md", readme(program, seen).encode()
+    yield "README.md", readme(program, seen, form).encode()
     yield _DESCRIPTION, json.dumps(description(program, seen), indent=2, allow_nan=False).encode() + b"\n"
 
 
@@ -163,7 +197,7 @@ def _driver(device: Mapping[str, Any]) -> dict[str, Any]:
     return {name: device[name] for name in _DRIVER if name in device}
 
 
-def readme(program: Program, seen: Seen) -> str:
+def readme(program: Program, seen: Seen, form: str = "c") -> str:
     """The text of a bug report."""
     check, host = program.check, seen.host
     dispatches = sum(isinstance(step, Dispatch) for step in program.steps)
@@ -172,9 +206,9 @@ def readme(program: Program, seen: Seen) -> str:
     work += f" and {copies} of vkCmdCopyBuffer" if copies else ""
     device = "\n".join(f"| {name.replace('_', ' ')} | {value} |" for name, value in _driver(host.device).items())
     rule = (
-        "Each element has one right value, bit for bit (`expected.bin`)."
+        "Each element has one right value, bit for bit."
         if check.is_exact
-        else "Each element must lie between two limits (`lowest.bin`, `highest.bin`; NaN where a limit is NaN)."
+        else "Each element must lie between two limits, and be NaN where a limit is NaN."
     )
     return f"""\
 # {seen.outcome.verdict}: {program.line.split(" ")[0]} on {host.device.get("name", "a device")}
@@ -197,11 +231,8 @@ The bytes around the result, and the source, must not change.
 
 ## How to run it
 
-    make && ./repro
-
-It needs a C compiler, `vulkan.h` and the Vulkan loader. The exit code is 0 if all is right, 1 if not, 77 if there is no
-device. `--device NAME` chooses a device, and `--replay 100` submits the same command buffer 100 times and counts the
-distinct results. With restride: `restride test --repro LINE`, LINE as above in quotes.
+{_HOW[form]}
+With restride: `restride test --repro LINE`, LINE as above in quotes.
 
 ## Driver
 
@@ -211,9 +242,7 @@ distinct results. With restride: `restride test --repro LINE`, LINE as above in 
 
 ## Files
 
-`repro.c` has the dispatches as tables at its top; `case.json` has the same and versions. `*.spv` are the modules as the
-driver gets them, `*.bin` the buffers before the first dispatch and what must come out: `expected`, `places` (the
-position of each element, 64 bits), `judged` (1 for each other byte that must be as expected).
+{_FILES[form]}
 """
 
 

@@ -20,12 +20,15 @@ from support.amber_script import (
     Shader,
     read,
 )
+from support.devices import open_device
 from support.sampled import sample
 
+from restride.cli import main
 from restride.dtypes import DTYPES
 from restride.errors import UnsupportedError
 from restride.kernel import Limits
 from restride.reference.comparison import bits_of, within
+from restride_conformance.case import Case
 from restride_conformance.export import amber
 from restride_conformance.export.program import BoundRange, Buffer, Check, Dispatch, Program
 from restride_conformance.export.program import Copy as DeviceCopy
@@ -249,6 +252,32 @@ def test_what_amber_cannot_say_is_refused():
     large = Buffer("source", np.zeros(4 * amber.MAX_WORDS + 16, np.uint8))
     with pytest.raises(UnsupportedError, match=r"65,540 words, more than the 65,536"):
         amber.script(replace(program, buffers=(large, program.buffers[1])))
+
+
+@pytest.mark.slow
+def test_a_run_exports_scripts(capsys, tmp_path):
+    open_device("vulkan").close()
+    lines = [
+        "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}",
+        "slice u32[4096]{0} -> u32[1024]{0} offsets=(3) sizes=(1024) strides=(1)",
+    ]
+    chosen = [word for line in lines for word in ("--repro", line)]
+    assert main(["test", *chosen, "--export", str(tmp_path / "bugs"), "--export-as", "amber"]) == 0
+    said = capsys.readouterr().err
+    assert f"not exported: {lines[1]}: the device copies bytes without a kernel" in said
+    (folder,) = (tmp_path / "bugs").iterdir()
+    assert folder.name == Case.parse(lines[0]).name
+    script = read((folder / "case.amber").read_text(encoding="utf-8"))
+    modules = {shader.file for shader in script.shaders.values()}
+    assert {path.name for path in folder.iterdir()} == {"case.amber", "case.json", "README.md", *modules}
+    report = (folder / "README.md").read_text(encoding="utf-8")
+    assert "amber -v 1.1 case.amber" in report
+    assert "make" not in report
+
+
+def test_the_form_goes_with_a_folder(capsys):
+    assert main(["test", "--export-as", "amber"]) == 2
+    assert "go with --export DIR" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["", "1st", "two words", "a#b", "a\nRUN b 1 1 1", "a(b)", "../up", '"a"', "ä", "a\\"])
