@@ -43,6 +43,7 @@ from restride_conformance.run.runner import Runner
 from restride_conformance.run.validation import PROFILES
 from restride_conformance.selection import select
 from restride_conformance.shader import shader_under_test
+from restride_conformance.shader.contract import CONTRACT
 from restride_conformance.sweep import CATALOGUES, catalogue, read_cases
 
 _DESCRIPTION = f"""\
@@ -160,6 +161,8 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--validate", choices=PROFILES, metavar="PROFILE", help=text)
     text = "use no more than the limits of a small device (runtime vulkan)"
     group.add_argument("--limits", choices=BOUNDS, help=text)
+    text = "run each case in work groups of each of the sizes 32 to 512 that the device takes"
+    group.add_argument("--groups", action="store_true", help=text)
     group.add_argument("--shader", metavar="FILE", help="your own kernel, GLSL or SPIR-V")
     group.add_argument("--as", dest="module", metavar="MODULE", help="the module it replaces, such as strided_copy")
 
@@ -242,6 +245,10 @@ def _target(arguments: argparse.Namespace, folder: Path) -> Target:
     """The target that the options ask for; a user's shader is compiled into ``folder`` and checked."""
     if (arguments.shader is None) != (arguments.module is None):
         raise UsageError("--shader FILE and --as MODULE go together")
+    if arguments.groups and arguments.shader is not None:
+        raise UsageError(f"--groups and --shader: contract {CONTRACT} fixes the size of a kernel's work groups")
+    if arguments.groups and arguments.mode == "perf":
+        raise UsageError("--groups and --mode perf: a speed is that of one size of work groups")
     shader = None if arguments.shader is None else shader_under_test(arguments.shader, arguments.module, folder)
     return Target(
         device=arguments.device,
@@ -251,6 +258,7 @@ def _target(arguments: argparse.Namespace, folder: Path) -> Target:
         validate=arguments.validate,
         limits=arguments.limits,
         shader=shader,
+        groups=arguments.groups,
     )
 
 

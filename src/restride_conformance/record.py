@@ -20,6 +20,9 @@ from restride_conformance.case import Case
 FLUSHED = "as on a device that takes denormals of f32 for zeros"
 """The text in the message of a passed case with flushed elements; both answers are right."""
 
+ONE_SIZE = "no work-group size to vary"
+"""The beginning of a line in the message of a case that ``--groups`` runs once; the reason follows."""
+
 Profile = Literal["core", "sync", "practices", "gpu"]
 Mode = Literal["correctness", "bitwise", "perf"]
 SmallDevice = Literal["mobile"]
@@ -48,6 +51,7 @@ class Target:
     driver: absolute path of the ICD manifest that the Vulkan loader is to use; None: the drivers that it finds.
     validate: a profile of the Khronos validation layer; a case with messages of the layer fails.
     limits: the small device to whose limits the device is narrowed; None: the device's own limits.
+    groups: a case runs in work groups of each size that the device takes; see ``run.groups``.
     """
 
     device: str | None = None
@@ -57,6 +61,7 @@ class Target:
     validate: Profile | None = None
     limits: SmallDevice | None = None
     shader: ShaderUnderTest | None = None
+    groups: bool = False
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
@@ -79,6 +84,7 @@ class Target:
         ):
             if value != usual and value is not None:
                 words += [option, value]
+        words += ["--groups"] * self.groups
         if self.shader is not None:
             words += ["--shader", self.shader.source, "--as", self.shader.module]
         return shlex.join(words)
@@ -186,7 +192,7 @@ class Outcome:
     case: the line of a conformance case, or another name of what was looked at or measured.
     verdict: of what is only measured, PASSED.
     message: the reason in one or more lines, the first a summary; empty if the case passed, unless its speed could not
-        be measured or some of its elements are FLUSHED.
+        be measured, some of its elements are FLUSHED, or it has ONE_SIZE.
     seconds: wall time of the case in its worker, including filling and judging.
     group: what the row stands under; "" for a conformance case.
     figures: JSON values by name. Of a measure (``MEASURES`` in ``report.table``) the seconds by column, of every round

@@ -63,6 +63,7 @@ class PhysicalDevice:
 
     family: number of the queue family for compute; -1 if there is none.
     timestamp_bits, timestamp_period: valid bits of its timestamps, 0 if it has none, and nanoseconds a tick.
+    max_group_size: most invocations of a work group that has them all along x.
     max_allocations: most driver allocations alive at one time.
     max_allocation_bytes: the largest buffer that the driver may be asked for.
     promised_allocation_bytes: the largest allocation that can succeed, according to the driver.
@@ -80,6 +81,7 @@ class PhysicalDevice:
     extensions: frozenset[str]
     memory_types: tuple[MemoryType, ...]
     heap_sizes: tuple[int, ...]
+    max_group_size: int
     max_allocations: int
     max_allocation_bytes: int
     promised_allocation_bytes: int
@@ -367,6 +369,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         extensions=frozenset(extensions),
         memory_types=tuple(MemoryType(entry.propertyFlags, entry.heapIndex) for entry in types),
         heap_sizes=tuple(heap.size for heap in heaps),
+        max_group_size=min(base.limits.maxComputeWorkGroupInvocations, base.limits.maxComputeWorkGroupSize[0]),
         max_allocations=base.limits.maxMemoryAllocationCount,
         # A buffer must not exceed maxBufferSize. An allocation may exceed maxMemoryAllocationSize: NVIDIA's driver
         # reports 4 GiB, but allocates 5 GiB of an H100 at once. 0: the driver does not say.

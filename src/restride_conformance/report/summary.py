@@ -9,7 +9,7 @@ from dataclasses import astuple
 
 from restride.command.process import INTERRUPTED
 from restride.errors import printable
-from restride_conformance.record import FLUSHED, Outcome, Speed, Target, Verdict
+from restride_conformance.record import FLUSHED, ONE_SIZE, Outcome, Speed, Target, Verdict
 from restride_conformance.report import Record, first_line
 from restride_conformance.report.table import figure_text, number_text, tables
 
@@ -79,6 +79,7 @@ def facts(record: Record) -> dict[str, str]:
         "shader under test": "" if target.shader is None else f"{target.shader.source} as {target.shader.module}",
         "cases": " ".join(options["catalogues"]) if record.kind == "test" else "",
         "mode": figure_text(options.get("mode", "")),
+        "work groups": "of several sizes" if target.groups else "",
         "platform": record.platform,
         "processor": record.processor,
     }
@@ -163,9 +164,24 @@ def _test_lines(record: Record) -> Iterator[str]:
     if flushed:
         yield ""
         yield f"passed with elements {FLUSHED}: {_cases(flushed)}"
+    yield from _one_size(record)
     yield from _speeds(record)
     yield ""
     yield f"{headline(record)}, in {record.seconds:.1f} s"
+
+
+def _one_size(record: Record) -> Iterator[str]:
+    """How many cases have no work-group size to vary, for each reason."""
+    reasons = Counter(
+        line.removeprefix(f"{ONE_SIZE}: ")
+        for outcome in record.outcomes
+        for line in outcome.message.splitlines()
+        if line.startswith(ONE_SIZE)
+    )
+    if reasons:
+        yield ""
+        yield f"{ONE_SIZE}, so these cases ran once:"
+        yield from (f"{count:>8,}  {reason}" for reason, count in reasons.most_common())
 
 
 def _speeds(record: Record) -> Iterator[str]:

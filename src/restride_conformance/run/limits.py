@@ -51,6 +51,7 @@ class Bounds:
             info=replace(physical.info, limits=limits, is_tuned=False),
             timestamp_bits=0,
             import_alignment=0,
+            max_group_size=min(physical.max_group_size, self.max_compute_work_group_invocations),
             max_allocations=min(physical.max_allocations, self.max_memory_allocation_count),
             max_allocation_bytes=min(physical.max_allocation_bytes, self.max_memory_allocation_size),
         )

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -32,10 +33,12 @@ from restride.tensor.device import Device
 from restride_conformance.case import Case
 from restride_conformance.check import host_bytes, run_case
 from restride_conformance.record import Outcome, Target, Verdict
+from restride_conformance.run.groups import GroupedRuntime, run_in_groups, sizes_on
 from restride_conformance.run.limits import open_within
 from restride_conformance.run.measure import measure_case
 from restride_conformance.run.process import Answer, mistake, take_channel
 from restride_conformance.shader import module_source
+from restride_conformance.shader.groups import with_sizes
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart
 
 PREPARATION = 60.0
@@ -87,10 +90,14 @@ def open_device(target: Target) -> Device:
         RestrideError: the device does not open.
     """
     source = load_module if target.shader is None else module_source(target.shader)
+    source = with_sizes(source) if target.groups else source
     if target.limits is None:
         runtime = open_runtime(target.device, target.runtime, target.timeout, source)
     else:
         runtime = open_within(target.limits, target.device, target.runtime, target.timeout, source)
+    if target.groups:
+        sizes = sizes_on(runtime.info.index, target.limits)
+        runtime = cast(Runtime, GroupedRuntime(runtime, sizes))
     if target.shader is None:
         return Device.over(runtime)
     return Device.over(cast(Runtime, RuntimeUnderTest(runtime, target.shader.module)))
@@ -109,6 +116,8 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], ans
         answer({"judging": True})
 
     def ended(verdict: Verdict, message: str) -> Outcome:
+        if isinstance(device.runtime, GroupedRuntime):
+            message += device.runtime.manner
         return Outcome(str(case), verdict, message, time.perf_counter() - begin)
 
     _end_after(preparation(target, case))
@@ -116,7 +125,9 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], ans
         device.runtime.begin(str(case))
     keep = Path(command["keep"]) if command["keep"] else None
     try:
-        outcome = run_case(case, device, started=started, judging=judging, keep=keep)
+        run_once = partial(run_case, case, device, started=started, judging=judging, keep=keep)
+        runtime = device.runtime
+        outcome = run_in_groups(runtime, run_once) if isinstance(runtime, GroupedRuntime) else run_once()
         if command["mode"] == "perf" and outcome.verdict is Verdict.PASSED:
             judging()  # the host prepares the tensors once more
             outcome = _measured(case, outcome, device, started)
