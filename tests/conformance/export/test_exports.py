@@ -164,7 +164,7 @@ def test_only_the_case_that_fails_is_exported_with_what_was_seen(capsys, tmp_pat
 @pytest.mark.slow
 @pytest.mark.usefixtures("_device")
 def test_reports_are_written_although_an_export_is_not(capsys, tmp_path, monkeypatch):
-    def full(_program, _seen, folder):
+    def full(_program, _seen, folder, _form):
         raise UsageError(f"cannot write {folder}/repro.c: No space left on device")
 
     monkeypatch.setattr(exports, "write_folder", full)
