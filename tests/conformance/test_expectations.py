@@ -14,6 +14,7 @@ from support.report_examples import example, outcome
 from restride.cli import main
 from restride.command.process import UsageError
 from restride_conformance.case import Case
+from restride_conformance.commands import last_failed_file
 from restride_conformance.expectations import FAILS, Expectations, require_free, write_expectations
 from restride_conformance.record import EXPECTED, Outcome, Verdict
 from restride_conformance.report.file import read_record, write_record
@@ -140,6 +141,7 @@ def test_reports_tell_what_is_known_from_what_is_not(tmp_path):
     write_page(worse, tmp_path / "run.html")
     page = (tmp_path / "run.html").read_text()
     assert "Not right, as expected" in page
+    assert '<details class="FAILED" open>' in page, "in the colour of a failure"
     assert page.index("UNEXPECTED_PASS</span>") < page.index("Not right, as expected")
 
 
@@ -221,7 +223,9 @@ def test_a_run_with_the_lists_that_it_wrote_passes(faulty, tmp_path, capsys):
     known = tmp_path / "known"
     assert faulty(capsys, "wrong", "--write-expectations", known)[0] == 1
     assert (known / FAILS).read_text().splitlines()[1:] == [f"{NAMES[WRONG]},Fail"]
+    assert last_failed_file().read_text() == f"{WRONG}\n"
     assert faulty(capsys, "wrong", "--expect", known)[0] == 0
+    assert last_failed_file().read_text() == "", "what is known is not run again"
     code, _, err = faulty(capsys, "wrong", "--write-expectations", known)
     assert (code, "exists" in err) == (2, True)
     assert faulty(capsys, "none", "--expect", known, "--write-expectations", known, "--force")[0] == 1
