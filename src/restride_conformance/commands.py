@@ -7,9 +7,10 @@ import json
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from restride_conformance.export.exports import Exports
 from restride_conformance.export.folder import FORMS
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome, Speed, Target, Verdict, add_aftermath
+from restride_conformance.reduce import MOST_TRIALS, reduce
 from restride_conformance.report import Record, first_line
 from restride_conformance.report.compare import compare
 from restride_conformance.report.file import read_record, write_record
@@ -68,6 +70,12 @@ _TIMEOUT_HELP = "longest time for one case on the device (default: %(default)g)"
 
 _MAX_PROCESSES = 64
 
+_MOST_REDUCED = 10
+_REDUCE_SECONDS = 120
+"""Seconds for the reduction of one case, after which it ends early."""
+
+_REDUCIBLE = (Verdict.FAILED, Verdict.TIMEOUT, Verdict.CRASHED)
+
 MODES = ("correctness", "bitwise", "perf", "list")
 
 
@@ -89,6 +97,8 @@ def _add_test(commands: Commands) -> None:
     text = "run the cases in N processes at a time (default: 1); not with --mode perf"
     parser.add_argument("-n", dest="processes", type=number, metavar="N", default=1, help=text)
     parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first case that does not pass")
+    text = f"also search the simplest case that still fails, for the first {_MOST_REDUCED} that fail; correctness only"
+    parser.add_argument("--reduce", action="store_true", help=text)
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for every case")
     _add_reports(parser)
     _add_export(parser)
@@ -171,6 +181,8 @@ def run_test(arguments: argparse.Namespace) -> int:
     """Run the cases and print their verdicts; returns the exit code, which follows from the worst verdict."""
     if arguments.processes > 1 and arguments.mode == "perf":
         raise UsageError("-n and --mode perf: cases that run at the same time have no speed of their own")
+    if arguments.reduce and arguments.mode != "correctness":
+        raise UsageError(f"--reduce and --mode {arguments.mode}: only cases of --mode correctness are reduced")
     expectations = _expectations(arguments)
     files = _report_files(arguments, [*(arguments.cases or ()), *filter(None, (arguments.shader, arguments.driver))])
     exports = _exports(arguments)
@@ -204,6 +216,8 @@ def run_test(arguments: argparse.Namespace) -> int:
                     for runner in runners:
                         closed.enter_context(runner)
                     _run_all(runners, cases, arguments, expectations, judged)
+                    if arguments.reduce:
+                        _reduce_all(runners[0], cases, judged)
             except BaseException as error:  # noqa: BLE001 - raised below, once the reports are written
                 broken_off = error
         outcomes = [judged[place] for place in sorted(judged)]
@@ -231,6 +245,8 @@ def _expectations(arguments: argparse.Namespace) -> Expectations:
     is_gtest = arguments.gtest_list_tests or arguments.gtest_filter is not None
     if is_gtest and (arguments.processes > 1 or arguments.expect is not None):
         raise UsageError("gtest-runner has processes and lists of its own: --gtest_... goes without -n and --expect")
+    if is_gtest and arguments.reduce:
+        raise UsageError("--reduce and --gtest_...: gtest-runner reads no other lines on stdout")
     if arguments.write_expectations is not None:
         require_free(arguments.write_expectations, force=arguments.force)
     return Expectations() if arguments.expect is None else Expectations.read(arguments.expect)
@@ -307,6 +323,24 @@ def _run_all(
             for runner in runners:
                 runner.abandon()
             raise
+
+
+def _reduce_all(runner: Runner, cases: Sequence[Case], judged: dict[int, Outcome]) -> None:
+    """Reduce the first cases that failed, and put the simplest line of each at the end of its message."""
+    failed = [place for place, outcome in sorted(judged.items()) if outcome.verdict in _REDUCIBLE]
+    for place in failed[:_MOST_REDUCED]:
+        outcome, end = judged[place], time.monotonic() + _REDUCE_SECONDS
+        reduced = reduce(
+            cases[place],
+            lambda case, verdict=outcome.verdict: runner.run(case).verdict is verdict,  # type: ignore[misc]
+            goes_on=lambda end=end: time.monotonic() < end,  # type: ignore[misc]
+        )
+        early = ", ended early" if reduced.ended_early else ""
+        text = f"reduced: {reduced.case} ({reduced.trials} of {MOST_TRIALS} trials{early})"
+        say(text)
+        judged[place] = replace(outcome, message="\n".join(filter(None, (outcome.message, text))))
+    if len(failed) > _MOST_REDUCED:
+        tell(f"cases that failed and are not reduced: {len(failed) - _MOST_REDUCED}")
 
 
 def _line(outcome: Outcome) -> str:

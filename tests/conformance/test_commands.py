@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -103,6 +104,17 @@ def test_a_case_that_is_wrong_fails_with_the_line_that_reruns_it(capsys):
     assert f"FAILED        {WRONG}  # " in out
     assert f"restride test --repro '{WRONG}' --runtime vulkan" in out
     assert "FAILED: 1 of 2 cases is not right" in out
+
+
+@pytest.mark.usefixtures("wrong")
+def test_reduce_ends_the_message_with_the_simplest_line_that_fails(capsys, tmp_path):
+    """Only that line is wrong on this device, so every simpler case passes and the line stays."""
+    code, out, _ = restride_test(capsys, "--repro", WRONG, "--reduce", "--json", tmp_path / "report.json")
+    assert code == 1
+    (outcome,) = json.loads((tmp_path / "report.json").read_text())["outcomes"]
+    *_, last = outcome["message"].splitlines()
+    assert last in out.splitlines()
+    assert re.fullmatch(r"reduced: (.*) \([1-9][0-9]* of 200 trials\)", last)[1] == WRONG
 
 
 @pytest.mark.usefixtures("wrong")
