@@ -179,10 +179,7 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
 
 def run_test(arguments: argparse.Namespace) -> int:
     """Run the cases and print their verdicts; returns the exit code, which follows from the worst verdict."""
-    if arguments.processes > 1 and arguments.mode == "perf":
-        raise UsageError("-n and --mode perf: cases that run at the same time have no speed of their own")
-    if arguments.reduce and arguments.mode != "correctness":
-        raise UsageError(f"--reduce and --mode {arguments.mode}: only cases of --mode correctness are reduced")
+    _require_consistent(arguments)
     expectations = _expectations(arguments)
     files = _report_files(arguments, [*(arguments.cases or ()), *filter(None, (arguments.shader, arguments.driver))])
     exports = _exports(arguments)
@@ -240,13 +237,21 @@ def run_test(arguments: argparse.Namespace) -> int:
     return _exit(record) if arguments.gtest_filter is None else gtest.exit_code(record.outcomes)
 
 
-def _expectations(arguments: argparse.Namespace) -> Expectations:
-    """The expectations that the options name; those that a run shall write are known to have a place afterwards."""
+def _require_consistent(arguments: argparse.Namespace) -> None:
+    """Raise UsageError if two options contradict each other."""
+    if arguments.processes > 1 and arguments.mode == "perf":
+        raise UsageError("-n and --mode perf: cases that run at the same time have no speed of their own")
+    if arguments.reduce and arguments.mode != "correctness":
+        raise UsageError(f"--reduce and --mode {arguments.mode}: only cases of --mode correctness are reduced")
     is_gtest = arguments.gtest_list_tests or arguments.gtest_filter is not None
     if is_gtest and (arguments.processes > 1 or arguments.expect is not None):
         raise UsageError("gtest-runner has processes and lists of its own: --gtest_... goes without -n and --expect")
     if is_gtest and arguments.reduce:
         raise UsageError("--reduce and --gtest_...: gtest-runner reads no other lines on stdout")
+
+
+def _expectations(arguments: argparse.Namespace) -> Expectations:
+    """The expectations that the options name; those that a run shall write are known to have a place afterwards."""
     if arguments.write_expectations is not None:
         require_free(arguments.write_expectations, force=arguments.force)
     return Expectations() if arguments.expect is None else Expectations.read(arguments.expect)

@@ -180,4 +180,4 @@ def test_options_of_an_export_need_its_folder(capsys):
     for option in ("--export-all", "--force"):
         code, _, err = restride_test(capsys, "smoke", option)
         assert code == 2
-        assert "go with --export DIR" in err
+        assert " with --export DIR" in err
