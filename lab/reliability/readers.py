@@ -41,7 +41,7 @@ from restride_bench.audit.compiler import Figures, Key
 from restride_bench.audit.kernels import Kernel
 from restride_bench.audit.problems import differences
 from restride_bench.audit.table import record_of
-from restride_conformance import commands, selection, sweep
+from restride_conformance import choice, selection, sweep
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome, Target, Verdict
@@ -201,7 +201,7 @@ _OPTIONS: dict[str, Callable[[str], object]] = {
     "index": parser.parse_index,
     "box": operations.box,
     "window": options.part_of_axis,
-    "shard": commands._shard,  # noqa: SLF001
+    "shard": choice._shard,  # noqa: SLF001
     "device": lambda text: choose([_DEVICE], text),
 }
 
@@ -821,7 +821,7 @@ def _other_files(folder: Path) -> tuple[Reader, ...]:
     def read_kept(data: bytes) -> None:
         failed_cases.write_bytes(data)
         with _variable("XDG_CACHE_HOME", folder):
-            lines = commands._last_failed_lines()  # noqa: SLF001 - the command prints beside it
+            lines = choice._last_failed_lines()  # noqa: SLF001 - the command prints beside it
         assert lines or not data.strip(), "nothing was read"
 
     code = tuple(modules.load_module(name) for name in ("run_copy_32", "digit_copy"))

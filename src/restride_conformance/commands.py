@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -19,17 +18,15 @@ from restride.command.files import require_apart, require_places
 from restride.command.options import whole_number
 from restride.command.parser import Commands, add_command, add_device_options, missing_runtimes
 from restride.command.process import Exit, NothingSelected, UsageError, say, tell, why_ended
-from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
 from restride.progress import Progress
 from restride.runtime import choose_runtime
-from restride.runtime.file_store import cache_folder, locked_cached, read_cached, write_cached
 from restride_conformance import gtest
 from restride_conformance.case import OPERATIONS, Case
+from restride_conformance.choice import Choice, write_last_failed
 from restride_conformance.expectations import Expectations, require_free, write_expectations
 from restride_conformance.export.exports import Exports
 from restride_conformance.export.folder import FORMS
-from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome, Speed, Target, Verdict, add_aftermath
 from restride_conformance.reduce import MOST_TRIALS, reduce
 from restride_conformance.report import Record, first_line
@@ -43,10 +40,9 @@ from restride_conformance.run.limits import BOUNDS
 from restride_conformance.run.parallel import run_all
 from restride_conformance.run.runner import Runner
 from restride_conformance.run.validation import PROFILES
-from restride_conformance.selection import select
 from restride_conformance.shader import shader_under_test
 from restride_conformance.shader.contract import CONTRACT
-from restride_conformance.sweep import CATALOGUES, catalogue, read_cases
+from restride_conformance.sweep import CATALOGUES
 
 _DESCRIPTION = f"""\
 Runs conformance cases on a Vulkan device and compares each with numpy. Verdicts are PASSED, FAILED, SKIPPED (with a
@@ -100,6 +96,7 @@ def _add_test(commands: Commands) -> None:
     text = f"also search the simplest case that still fails, for the first {_MOST_REDUCED} that fail; correctness only"
     parser.add_argument("--reduce", action="store_true", help=text)
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for every case")
+    parser.add_argument("--force", action="store_true", help="replace existing exports and expectations")
     _add_reports(parser)
     _add_export(parser)
     _add_expectations(parser)
@@ -124,7 +121,6 @@ def _add_reports(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--json", metavar="FILE", help="write everything, for `restride report`")
     group.add_argument("--junitxml", metavar="FILE", help="write JUnit XML, for CI systems")
     group.add_argument("--html", metavar="FILE", help="write a page with pictures of what failed")
-    group.add_argument("--force", action="store_true", help="replace existing exports and expectations")
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
@@ -246,6 +242,8 @@ def _require_consistent(arguments: argparse.Namespace) -> None:
     is_gtest = arguments.gtest_list_tests or arguments.gtest_filter is not None
     if is_gtest and (arguments.processes > 1 or arguments.expect is not None):
         raise UsageError("gtest-runner has processes and lists of its own: --gtest_... goes without -n and --expect")
+    if arguments.groups and arguments.export is not None:
+        raise UsageError("--groups and --export: a reproducer has work groups of the usual size")
     if is_gtest and arguments.reduce:
         raise UsageError("--reduce and --gtest_...: gtest-runner reads no other lines on stdout")
 
@@ -331,21 +329,26 @@ def _run_all(
 
 
 def _reduce_all(runner: Runner, cases: Sequence[Case], judged: dict[int, Outcome]) -> None:
-    """Reduce the first cases that failed, and put the simplest line of each at the end of its message."""
-    failed = [place for place, outcome in sorted(judged.items()) if outcome.verdict in _REDUCIBLE]
-    for place in failed[:_MOST_REDUCED]:
-        outcome, end = judged[place], time.monotonic() + _REDUCE_SECONDS
-        reduced = reduce(
-            cases[place],
-            lambda case, verdict=outcome.verdict: runner.run(case).verdict is verdict,  # type: ignore[misc]
-            goes_on=lambda end=end: time.monotonic() < end,  # type: ignore[misc]
-        )
-        early = ", ended early" if reduced.ended_early else ""
-        text = f"reduced: {reduced.case} ({reduced.trials} of {MOST_TRIALS} trials{early})"
-        say(text)
-        judged[place] = replace(outcome, message="\n".join(filter(None, (outcome.message, text))))
+    """Reduce the first cases that failed unexpectedly, and put the simplest line of each at the end of its message."""
+    failed = [place for place in sorted(judged) if judged[place].verdict in _REDUCIBLE and not judged[place].is_good]
+    with Progress(min(len(failed), _MOST_REDUCED), sys.stderr) as progress:
+        for place in failed[:_MOST_REDUCED]:
+            outcome = judged[place]
+            text = _reduced(runner, cases[place], outcome.verdict)
+            judged[place] = replace(outcome, message="\n".join(filter(None, (outcome.message, text))))
+            progress.clear()
+            say(text)
+            progress.step("reduced")
     if len(failed) > _MOST_REDUCED:
         tell(f"cases that failed and are not reduced: {len(failed) - _MOST_REDUCED}")
+
+
+def _reduced(runner: Runner, case: Case, verdict: Verdict) -> str:
+    """The line that says what the simplest case is that has this verdict too."""
+    end = time.monotonic() + _REDUCE_SECONDS
+    found = reduce(case, lambda each: runner.run(each).verdict is verdict, goes_on=lambda: time.monotonic() < end)
+    early = ", ended early" if found.ended_early else ""
+    return f"reduced: {found.case} ({found.trials} of {MOST_TRIALS} trials{early})"
 
 
 def _line(outcome: Outcome) -> str:
@@ -368,160 +371,6 @@ def _exit(record: Record) -> int:
     if record.bad and record.bad[0].verdict in (Verdict.TIMEOUT, Verdict.CRASHED):
         return Exit.DEVICE_FAILED
     return Exit.CHECK_FAILED if record.bad else Exit.OK
-
-
-# Chooses the cases: those that the arguments name, those that failed last time, or those in both.
-
-_MAX_FILE = 64 << 20
-
-
-class Choice:
-    """The cases that the arguments choose. Case files are read once, on creation, because a pipe can be read only once.
-
-    Raises:
-        RestrideError: a file that cannot be read, or contradictory arguments.
-    """
-
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self._arguments = arguments
-        self._shard = _shard(arguments.shard)
-        self._failed = _read_last_failed() if arguments.lf else ()
-        if arguments.lf and not self._failed:
-            tell("nothing failed last time: all cases run")
-        self._repro = tuple(map(Case.parse, arguments.repro or ()))
-        self._is_named = bool(arguments.cases or arguments.repro)
-        usual = "perf" if arguments.mode == "perf" else "ci"
-        names = arguments.cases or ([] if self._repro or self._failed else [usual])
-        self._texts = {name: None if name in CATALOGUES else _text(name) for name in names}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The sources of the cases, for the report: catalogues, case files, and ``--lf``."""
-        return (*self._texts, *(["--lf"] if self._failed else []))
-
-    def cases(self, limits: Limits) -> tuple[Case, ...]:
-        """The chosen cases for a device of these limits.
-
-        With ``--lf`` they are the cases that failed last time, restricted to the named ones if any are named.
-
-        Raises:
-            RestrideError: a line is not a case, or an option names something that does not exist.
-        """
-        arguments = self._arguments
-        if arguments.gtest_filter is not None:
-            limits = Limits()  # those of --gtest_list_tests, which opens no device: names must be the same
-        takes_failed = bool(self._failed) and not self._is_named
-        chosen = select(
-            self._failed if takes_failed else dict.fromkeys(self._named(limits)),
-            keywords=arguments.keywords,
-            ops=arguments.op,
-            dtypes=arguments.dtype,
-            # Stored failures already include the seed of the run in which they failed.
-            seed=None if takes_failed else arguments.seed,
-        )
-        if self._failed:
-            failed = set(self._failed)
-            chosen = tuple(case for case in chosen if case in failed)
-        elif self._repro or any(text is not None for text in self._texts.values()):
-            for case in chosen:
-                _require_valid(case)
-        if arguments.gtest_list_tests or arguments.gtest_filter is not None:
-            chosen = gtest.chosen(chosen, arguments.gtest_filter or "*")
-        return select(chosen, shard=self._shard)
-
-    def _named(self, limits: Limits) -> list[Case]:
-        cases = list(self._repro)
-        for name, text in self._texts.items():
-            cases += catalogue(name, limits) if text is None else read_cases(text, name, limits)
-        return cases
-
-
-def _require_valid(case: Case) -> None:
-    """Raise UsageError if the operation does not accept a user's case; cases of catalogues are known to be valid."""
-    try:
-        require_valid(case)
-    except DescriptorError as error:
-        raise UsageError(f"there is no such case as {str(case)!r}: {error}") from error
-
-
-def _text(name: str) -> str:
-    try:
-        with Path(name).open("rb") as file:
-            data = file.read(_MAX_FILE + 1)
-        if len(data) > _MAX_FILE:
-            raise UsageError(f"case file {name} is larger than {_MAX_FILE >> 20} MiB")
-        return data.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        if name.partition(" ")[0] in OPERATIONS:  # before FileNotFoundError, because a long case is no valid file name
-            raise UsageError(f"{name!r} is no case file; a case itself goes with --repro") from None
-        if isinstance(error, FileNotFoundError):
-            known = ", ".join(CATALOGUES)
-            raise UsageError(f"{name!r} is neither a catalogue ({known}) nor a case file") from None
-        raise UsageError(f"case file {name} cannot be read: {error}") from error
-
-
-def _shard(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    match = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise UsageError(f"--shard {text[:80]!r} is not I/N with 1 <= I <= N")
-    return int(match[1]), int(match[2])
-
-
-# The file with the cases that did not pass when they last ran, in the user's cache folder.
-
-
-def last_failed_file() -> Path | None:
-    """The file with those cases, which ``restride test`` accepts like any other; None: the user has no home folder."""
-    folder = cache_folder()
-    return None if folder is None else folder / "last_failed.txt"
-
-
-def _write_last_failed(outcomes: Iterable[Outcome]) -> None:
-    """Add cases that did not pass to the file and remove those that did; ignores errors such as a read-only home.
-
-    Runs that end at the same time change the file one after the other.
-    """
-    path = last_failed_file()
-    if path is None:
-        return
-    with suppress(OSError), locked_cached(path):
-        cases = {str(case): None for case in _last_failed_lines().values() if case is not None}
-        for outcome in outcomes:
-            if outcome.is_good:
-                cases.pop(outcome.case, None)
-            else:
-                cases[outcome.case] = None
-        write_cached(path, "".join(f"{case}\n" for case in cases).encode("utf-8", "replace"))
-
-
-def _read_last_failed() -> tuple[Case, ...]:
-    """The cases that failed last time; prints on stderr how many lines of the file are no longer valid cases."""
-    lines = _last_failed_lines()
-    cases = tuple(case for case in lines.values() if case is not None)
-    if dropped := len(lines) - len(cases):
-        tell(f"{last_failed_file()}: lines that are no cases any more are left out: {dropped}")
-    return cases
-
-
-def _last_failed_lines() -> Mapping[str, Case | None]:
-    """Each line of the file and its case; None where the line is not a case, for example one of another version."""
-    path = last_failed_file()
-    try:
-        content = None if path is None else read_cached(path, _MAX_FILE)
-    except DescriptorError as error:
-        raise UsageError(f"{path}: {error}") from error
-    if content is None:
-        return {}
-    return {line: _case(line) for line in content.decode("utf-8", "replace").splitlines() if line.strip()}
-
-
-def _case(line: str) -> Case | None:
-    try:
-        return Case.parse(line)
-    except RestrideError:
-        return None
 
 
 # Report files: all that were requested are written, even if one of them fails.
@@ -552,7 +401,7 @@ def _publish(record: Record, text: str, files: Sequence[ReportFile], expectation
     Returns the first error, or None.
     """
     # Failures of a user's shader say nothing about our kernels, so they are not stored.
-    steps: list[Callable[[], None]] = [] if record.target.shader else [partial(_write_last_failed, record.outcomes)]
+    steps: list[Callable[[], None]] = [] if record.target.shader else [partial(write_last_failed, record.outcomes)]
     steps += [partial(say, text, has_lines=True), *(partial(_write, record, *file) for file in files)]
     if expectations is not None:
         steps.append(partial(write_expectations, expectations, record.outcomes))

@@ -27,9 +27,9 @@ from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.runtime import RUNTIMES
 from restride_conformance import Verdict
+from restride_conformance.choice import last_failed_file as last_failed
+from restride_conformance.choice import write_last_failed
 from restride_conformance.commands import _exit as exit_of
-from restride_conformance.commands import _write_last_failed
-from restride_conformance.commands import last_failed_file as last_failed
 from restride_conformance.record import Aftermath, Outcome
 from restride_conformance.run.runner import Runner, WorkerDied, WorkerProcess
 
@@ -115,6 +115,18 @@ def test_reduce_ends_the_message_with_the_simplest_line_that_fails(capsys, tmp_p
     *_, last = outcome["message"].splitlines()
     assert last in out.splitlines()
     assert re.fullmatch(r"reduced: (.*) \([1-9][0-9]* of 200 trials\)", last)[1] == WRONG
+
+
+@pytest.mark.usefixtures("wrong")
+def test_what_is_expected_to_fail_is_not_reduced(capsys, tmp_path):
+    assert restride_test(capsys, "--repro", WRONG, "--write-expectations", tmp_path)[0] == 1
+    code, out, _ = restride_test(capsys, "--repro", WRONG, "--reduce", "--expect", tmp_path)
+    assert (code, "reduced:" in out) == (0, False)
+
+
+def test_a_report_has_nothing_to_force(capsys, tmp_path):
+    assert main(["report", "merge", str(tmp_path / "a.json"), "--force"]) == 2
+    assert "--force" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("wrong")
@@ -453,7 +465,7 @@ def test_runs_that_end_together_keep_what_failed_in_each():
     """Twenty runs in four threads, each of which adds a case to the file."""
     outcomes = [Outcome(f"{WRONG[:-2]}{seed}", Verdict.FAILED) for seed in range(1, 21)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda outcome: _write_last_failed([outcome]), outcomes))
+        list(pool.map(lambda outcome: write_last_failed([outcome]), outcomes))
     assert sorted(last_failed().read_text().splitlines()) == sorted(outcome.case for outcome in outcomes)
 
 

@@ -14,7 +14,7 @@ from support.report_examples import example, outcome
 from restride.cli import main
 from restride.command.process import UsageError
 from restride_conformance.case import Case
-from restride_conformance.commands import last_failed_file
+from restride_conformance.choice import last_failed_file
 from restride_conformance.expectations import FAILS, Expectations, require_free, write_expectations
 from restride_conformance.record import EXPECTED, Outcome, Verdict
 from restride_conformance.report.file import read_record, write_record

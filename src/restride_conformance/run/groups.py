@@ -50,9 +50,22 @@ class GroupedRuntime:
         return "" if self.size == GROUP_SIZE else f"\nin work groups of {self.size}"
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
+        self._runtime.submit(self._resized(kernels), memories)
+
+    def copy(
+        self,
+        src: Memory,
+        dst: Memory,
+        nbytes: int,
+        src_offset: int = 0,
+        dst_offset: int = 0,
+        kernels: Sequence[KernelSpec] = (),
+    ) -> None:
+        self._runtime.copy(src, dst, nbytes, src_offset, dst_offset, self._resized(kernels))
+
+    def _resized(self, kernels: Sequence[KernelSpec]) -> list[KernelSpec]:
         self.modules.update(kernel.shader for kernel in kernels)
-        limits = self._runtime.limits
-        self._runtime.submit([resized(kernel, self.size, limits) for kernel in kernels], memories)
+        return [resized(kernel, self.size, self._runtime.limits) for kernel in kernels]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runtime, name)

@@ -15,9 +15,10 @@ from restride.runtime import RUNTIMES, open_runtime
 from restride_conformance.case import Case
 from restride_conformance.check import run_case
 from restride_conformance.record import ONE_SIZE, Outcome, Target, Verdict
+from restride_conformance.recording import Recording
 from restride_conformance.run.groups import GroupedRuntime, run_in_groups, sizes_on
 from restride_conformance.run.worker import open_device as open_target
-from restride_conformance.shader.groups import SIZES, with_sizes
+from restride_conformance.shader.groups import SIZES, resized, with_sizes
 from restride_conformance.shader.spirv import instructions
 
 CASE = "reorder u8[5,130]{strides=(140,1)} -> u8[5,130]{strides=(-131,1),offset=524}"
@@ -127,6 +128,21 @@ def test_a_kernel_that_takes_every_group_for_one_of_128_is_found():
     assert "wrong with 32" in outcome.message
 
 
+def test_kernels_before_a_copy_of_the_device_have_the_size_too():
+    recording = Recording()
+    with rs.Device.over(recording) as device:
+        Case.parse(LARGE).operation.call(Case.parse(LARGE))(
+            rs.empty(Case.parse(LARGE).src, device), rs.empty(Case.parse(LARGE).dst, device)
+        )
+    (kernel,) = recording.submitted
+    runtime = GroupedRuntime(recording, SIZES)
+    runtime.begin(32)
+    runtime.copy(recording.allocate(16), recording.allocate(16), 16, kernels=[kernel])
+    assert recording.submitted[1:] == [resized(kernel, 32, recording.limits)]
+    assert recording.submitted[1].groups != kernel.groups
+    assert runtime.modules == {kernel.shader}
+
+
 def test_sizes_are_those_of_the_device():
     assert sizes_on(0, None)[:3] == (128, 32, 64)
     assert sizes_on(0, "mobile") == (128, 32, 64)
@@ -152,3 +168,5 @@ def test_the_command_counts_what_has_one_size(capsys, tmp_path):
     assert Target(groups=True).repro(LARGE).endswith("--groups")
     assert main(["test", *cases, "--groups", "--mode", "perf"]) == 2
     assert main(["test", *cases, "--groups", "--shader", "x.comp", "--as", "strided_copy"]) == 2
+    assert main(["test", *cases, "--groups", "--export", str(tmp_path / "export")]) == 2
+    assert not (tmp_path / "export").exists()
