@@ -7,8 +7,8 @@
  *
  * RESTRIDE_FAULT=flip:20 does so once in 20 submissions that have a dispatch, the 20th, 40th, ...; without a number, in each.
  * What a dispatch may write is binding 1 of its descriptor set: binding 0 is the source, as in all kernels here. The layer
- * knows one device of one process at a time, and command buffers, buffers and sets by small tables without a bound check
- * that matters: a table that is full forgets its oldest entry.
+ * serves one device at a time. It finds command buffers, buffers and sets in tables of fixed size; a full one forgets its
+ * oldest entry, whose dispatch then stays without a fault.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -104,7 +104,7 @@ static VKAPI_ATTR void VKAPI_CALL update_descriptor_sets(VkDevice own, uint32_t 
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < writes[i].descriptorCount; k++)
-            if (writes[i].pBufferInfo && (writes[i].dstBinding + k == 1 || writes[i].dstArrayElement + k == 1))
+            if (writes[i].pBufferInfo && writes[i].dstBinding + k == 1)
                 put(&sets, KEY(writes[i].dstSet), KEY(writes[i].pBufferInfo[k].buffer), writes[i].pBufferInfo[k].offset);
     pthread_mutex_unlock(&lock);
     NEXT(vkUpdateDescriptorSets)(own, count, writes, copies, copied);

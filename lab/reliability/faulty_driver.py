@@ -7,9 +7,6 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-FAULTS = ("drop", "stale", "twice", "flip", "stale:20", "flip:20")
-"""The faults, as ``RESTRIDE_FAULT`` names them: what ``faulty_driver.c`` says."""
-
 LAYER = "VK_LAYER_RESTRIDE_faulty_driver"
 
 _SOURCE = Path(__file__).with_suffix(".c")
@@ -33,5 +30,5 @@ def build(folder: Path) -> None:
 
 
 def environment(folder: Path, fault: str) -> Mapping[str, str]:
-    """The variables with which a process finds the layer that ``build`` left in ``folder``, with this fault."""
+    """Variables that load the layer that ``build`` left in ``folder``, with a fault that its source names."""
     return {"VK_LAYER_PATH": str(folder), "VK_INSTANCE_LAYERS": LAYER, "RESTRIDE_FAULT": fault}

@@ -1,12 +1,16 @@
-"""A driver with one fault is found by the conformance cases, and without it passes them."""
+"""A driver with one fault: cases find it, it is reduced and exported, and a C program without restride shows it."""
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support.process import captured
+
+from restride_conformance import Case
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "lab" / "reliability"))
@@ -34,10 +38,14 @@ def layer(tmp_path_factory) -> Path:
     return folder
 
 
+def restride_test(layer: Path, fault: str, *words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "restride", "test", *map(str, words)]
+    return captured(command, env={**os.environ, **faulty_driver.environment(layer, fault)})
+
+
 def failed(layer: Path, fault: str) -> list[str]:
     """The cases that fail on a driver with ``fault``."""
-    command = [sys.executable, "-m", "restride", "test", *(word for case in CASES for word in ("--repro", case))]
-    done = captured(command, env={**os.environ, **faulty_driver.environment(layer, fault)})
+    done = restride_test(layer, fault, *(word for case in CASES for word in ("--repro", case)))
     assert done.returncode in (0, 1), done.stderr
     return [case for case in CASES if any(line.startswith(f"FAILED        {case}") for line in done.stdout.split("\n"))]
 
@@ -49,3 +57,26 @@ def test_a_driver_below_the_layer_stays_right(layer):
 @pytest.mark.parametrize("fault", SHOWN_BY)
 def test_each_fault_of_the_layer_shows(layer, fault):
     assert failed(layer, fault) == SHOWN_BY[fault]
+
+
+def test_a_fault_is_reduced_and_exported(layer, tmp_path):
+    done = restride_test(layer, "drop", "--repro", CASES[0], "--reduce")
+    (line,) = re.findall(r"^reduced: (.*) \(\d+ of \d+ trials\)$", done.stdout, re.MULTILINE)
+    assert Case.parse(line).elements < Case.parse(CASES[0]).elements / 8
+    assert restride_test(layer, "none", "--repro", line).returncode == 0
+    assert restride_test(layer, "drop", "--repro", line, "--export", tmp_path).returncode == 1
+    folder = tmp_path / Case.parse(line).name
+    assert captured(["make", "-C", folder]).returncode == 0
+    for fault, code in (("none", 0), ("drop", 1)):
+        environment = {**os.environ, **faulty_driver.environment(layer, fault)}
+        assert captured([folder / "repro", folder], env=environment).returncode == code
+
+
+def test_an_exported_program_counts_the_results_of_a_fault_that_comes_and_goes(layer, tmp_path):
+    assert restride_test(layer, "none", "--repro", CASES[1], "--export", tmp_path).returncode == 0
+    folder = tmp_path / Case.parse(CASES[1]).name
+    assert captured(["make", "-C", folder]).returncode == 0
+    environment = {**os.environ, **faulty_driver.environment(layer, "flip:20")}
+    done = captured([folder / "repro", "--replay", "100", folder], env=environment)
+    assert done.returncode == 1
+    assert "100 replays, distinct results: 2\n  95 times that of replay 1\n  5 times that of replay 20\n" in done.stdout
