@@ -2,7 +2,7 @@
 
 A workload is a task with a name and goals. A task is a case, as of ``restride test``, or an image processor's work.
 ``catalogue`` returns the workloads of the table (benchmark.toml), ``growth`` those that show how time grows with bytes
-and axes, ``ttc57`` transpositions by other authors, ``images`` image processors.
+and axes, ``ttc57`` transpositions by other authors, ``images`` image processors, ``large`` moves of 256 MiB.
 """
 
 from __future__ import annotations
@@ -188,12 +188,17 @@ def catalogue(is_small: bool = False) -> tuple[Workload, ...]:
         is_small: small sizes under the same names, to test that all workloads run. Their times mean nothing, so they
             have no goals.
     """
-    groups: dict[str, list[dict[str, Any]]] = _table("benchmark.toml")
+    return _of_table("benchmark.toml", is_small)
+
+
+def _of_table(name: str, is_small: bool) -> tuple[Workload, ...]:
+    """The workloads of a file of rows."""
+    groups: dict[str, list[dict[str, Any]]] = _table(name)
     return tuple(_of_row(group, row, is_small) for group, rows in groups.items() for row in rows)
 
 
 def _of_row(group: str, row: Mapping[str, Any], is_small: bool) -> Workload:
-    """The workload of a row of benchmark.toml."""
+    """The workload of a row."""
     named = {name: value for name, value in row.items() if name not in ("name", "case", "small")}
     named["goals"] = () if is_small else tuple(Goal(**goal) for goal in row.get("goals", ()))
     if "rival" in row:
@@ -211,8 +216,8 @@ def _permuted(name: str, group: str, sizes: Sequence[int], axes: Sequence[int]) 
     return of_line(name, group, f"reorder f32[{src}] -> f32[{dst}] view=.permute({view})")
 
 
-TTC57, IMAGES = "ttc57", "image processors"
-"""Names of the groups of ``ttc57`` and of ``images``."""
+TTC57, IMAGES, LARGE = "ttc57", "image processors", "large moves"
+"""Names of the groups of ``ttc57``, of ``images`` and of ``large``."""
 
 MEAN_GOALS = {TTC57: Goal("numpy")}
 """Goals for the geometric mean over all workloads of a group."""
@@ -253,7 +258,12 @@ def images(is_small: bool = False) -> tuple[Workload, ...]:
     return tuple(workloads)
 
 
-ON_REQUEST = {TTC57: ttc57, IMAGES: images}
+def large(is_small: bool = False) -> tuple[Workload, ...]:
+    """Moves of 256 MiB, which no cache of a GPU holds; ``is_small`` as in ``catalogue``."""
+    return _of_table("large.toml", is_small)
+
+
+ON_REQUEST = {TTC57: ttc57, IMAGES: images, LARGE: large}
 """Groups that are measured only on request: functions of ``is_small`` by their names."""
 
 

@@ -15,6 +15,7 @@ from restride_measure.workloads import (
     crops,
     growth,
     images,
+    large,
     result_bytes,
     selected,
     ttc57,
@@ -55,6 +56,20 @@ def test_groups_on_request_are_left_out_unless_the_keyword_begins_with_their_nam
     assert [each.name for each in selected("ttc57: 0213")] == []
     assert [each.name for each in selected("ttc57: 10 f32 1216")] == ["10 f32 1216x43408"]
     assert selected("f32 7248x7248") == []
+    assert [each.name for each in selected("large moves: f32 -> f16")] == ["f32 -> f16 67108864"]
+
+
+def test_large_moves_read_256_mib_in_all_shapes_and_types():
+    workloads = large()
+    assert all(0.98 <= each.task.src.nbytes / (256 << 20) <= 1 for each in workloads)
+    transposes = [each for each in workloads if "transpose" in each.name]
+    assert {dtype: sum(each.src.startswith(f"{dtype}[") for each in transposes) for dtype in ("f32", "f16", "u8")} == {
+        "f32": 6,
+        "f16": 6,
+        "u8": 6,
+    }
+    assert all(goal.against == "copy" for each in workloads for goal in each.goals)
+    assert [each.name for each in large(is_small=True)] == [each.name for each in workloads]
 
 
 def test_random_elements_are_random_and_the_same_again():

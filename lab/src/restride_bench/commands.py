@@ -21,7 +21,7 @@ from restride_bench.scale.parts import SCALE, WAYS_OF_PEERS, Part, is_scale, par
 from restride_conformance.report.file import write_record
 from restride_conformance.report.summary import summary
 from restride_conformance.report.table import MEASURES
-from restride_measure.workloads import IMAGES, ON_REQUEST, TTC57, Workload, growth, is_named, selected
+from restride_measure.workloads import IMAGES, LARGE, ON_REQUEST, TTC57, Workload, growth, is_named, selected
 
 _DESCRIPTION = f"""\
 Measures everyday work on the device. restride, the device's own copy, hand-written kernels and every other library that
@@ -34,6 +34,7 @@ measures: resident  the call and the wait, on tensors that are on the device
           processor of a resident call, the processor time of all threads: on a CPU driver steadier than resident
 columns:  GB/s      useful bytes, those of the elements that must be read and written, each once, per second
           of copy   that speed, as a share of the speed of the device's own copy
+          of peak   that speed, as a share of the memory's peak, where the device's data sheet is known
           /NAME     restride's time over that of NAME: below 1 restride is faster; /own: another operation of restride \
 that moves as many bytes or does the same in f32
 peers:    {", ".join(PEERS)}
@@ -47,6 +48,7 @@ examples:
   restride bench -k permutations -k resampling --seconds 60
   restride bench -k ttc57 --peers numpy --measure resident --repeat 5
   restride bench -k "image processors" --measure numpy,resident --peers transformers
+  restride bench -k "large moves" --peers none           shares of a GPU's memory speed, 256 MiB each
   restride bench --measure numpy --json here.json --chart here.svg
   restride bench --small --repeat 1                     does it all work? (times mean nothing)
   restride bench --growth here.svg --json here.json     how time grows with bytes and with axes
@@ -64,7 +66,7 @@ def add_commands(commands: Commands) -> None:
     text = (
         "workloads with this in their name or group, as --list prints them; repeat it for more, in this order; "
         f"only on request: {TTC57}, the 57 transpositions of TTC, HPTT and cuTT, 200 MiB each; {IMAGES!r}, of vision "
-        f"models; {SCALE}, files of any size"
+        f"models; {LARGE!r}, of 256 MiB; {SCALE}, files of any size"
     )
     parser.add_argument("-k", dest="keywords", action="append", metavar="TEXT", help=text)
     parser.add_argument("--list", action="store_true", help="print the workloads and their goals, measure nothing")

@@ -15,6 +15,7 @@ from restride.command.parser import runtime_name
 from restride.command.process import tell, why_ended
 from restride.command.stopwatch import has_clock, warnings
 from restride.tensor.device import Device
+from restride_bench.peak import peak
 from restride_bench.peers import open_peers
 from restride_conformance.record import Outcome
 from restride_conformance.report import Kind, Record
@@ -43,6 +44,7 @@ def new_record(
         lacks = "queue has no timestamps" if runtime == "vulkan" else f"runtime {runtime} has no clock of the device"
         measures, notes = [measure for measure in measures if measure != "kernel"], [f"kernel is left out: the {lacks}"]
     options = {"runtime": runtime, "measures": list(measures), "repeat": repeat, "warm_up": WARM_UP, "small": is_small}
+    options |= {} if (known := peak(device.info.name)) is None else {"peak": known}
     record = Record.begin(kind, device.info, options=options, warnings=tuple(warnings()), notes=tuple(notes))
     for line in (*(f"warning: {warning}" for warning in record.warnings), *notes):
         tell(line)

@@ -25,7 +25,7 @@ from restride_conformance.report.summary import summary
 from restride_conformance.report.table import MEASURES
 from restride_measure.offer import Absent, Offer
 from restride_measure.run import Disagreement, Result
-from restride_measure.workloads import TTC57, catalogue, images
+from restride_measure.workloads import TTC57, catalogue, images, large
 
 
 def test_help_fills_prose_and_keeps_tables(monkeypatch, capsys):
@@ -256,7 +256,7 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
     )
     assert main(["bench", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(catalogue()) + 57 + len(images()), "those on request too"
+    assert len(lines) == len(catalogue()) + 57 + len(images()) + len(large()), "those on request too"
     assert main(["bench", "--list", "--growth", "here.svg"]) == 0
 
 

@@ -128,7 +128,7 @@ TITLES = {
 def tables(outcomes: Sequence[Outcome], options: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Table]:
     """Yield a table for each measure, with a row for each outcome, then one for each group with other figures.
 
-    options: of the run; its ``measures``, ``peers`` and ``repeat`` say how tables look.
+    options: of the run; its ``measures``, ``peers``, ``peak`` and ``repeat`` say how tables look.
     """
     for measure in options.get("measures", MEASURES):
         measured = [outcome for outcome in outcomes if median_seconds(outcome, measure) is not None]
@@ -147,7 +147,9 @@ def _speeds(measured: Sequence[Outcome], measure: str, options: Mapping[str, Any
     firsts = [next(iter(outcome.figures[measure])) for outcome in measured]
     ours, others = next((name for name in firsts if name != COPY), COPY), [*(["own"] if any(rivals) else []), *peers]
     has_goals = measure == MEASURES[0] and any("goals" in outcome.figures for outcome in measured)
-    heads = ["workload", "ms", "GB/s", "of copy", *(f"/{name}" for name in others), *(["goals"] if has_goals else [])]
+    peak = options.get("peak") if measure == "kernel" else None  # a call is more than memory
+    shares = ["of copy", *(["of peak"] if peak else [])]
+    heads = ["workload", "ms", "GB/s", *shares, *(f"/{name}" for name in others), *(["goals"] if has_goals else [])]
     rows: list[Sequence[str]] = [heads]
     for group, each in groupby(zip(measured, rivals, strict=True), lambda pair: pair[0].group):
         rows += [[group]] if group else []
@@ -156,7 +158,8 @@ def _speeds(measured: Sequence[Outcome], measure: str, options: Mapping[str, Any
             share = ratio(outcome, measure, COPY)
             ratios = (ratio(outcome, measure, rival if name == "own" else name) for name in others)
             speed = outcome.figures.get("bytes", 0) / seconds / 1e9 if seconds else None
-            numbers = [speed, 1 / share if share else None, *ratios]
+            of_peak = [speed and speed / peak] if peak else []
+            numbers = [speed, 1 / share if share else None, *of_peak, *ratios]
             row = [
                 f"  {outcome.case}",
                 f"{1e3 * seconds:.3f}",
@@ -166,7 +169,7 @@ def _speeds(measured: Sequence[Outcome], measure: str, options: Mapping[str, Any
             rows.append(row)
     rounds = f"; {rounds_text(options['repeat'])}" if "repeat" in options else ""
     note = f"useful GB/s, share of the device's own copy, and {ours} / other: below 1 {ours} is faster"
-    return Table(f"{TITLES[measure]}{rounds}", rows, note, range(1, 4 + len(others)))
+    return Table(f"{TITLES[measure]}{rounds}", rows, note, range(1, 3 + len(shares) + len(others)))
 
 
 def ratio(outcome: Outcome, measure: str, column: str | None) -> float | None:

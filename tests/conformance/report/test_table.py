@@ -29,6 +29,18 @@ def test_a_measure_has_speeds_shares_ratios_and_goals():
     assert len(ends) == 1, "columns are aligned"
 
 
+def test_kernels_have_the_share_of_the_memory_peak_where_it_is_known():
+    figures = {"bytes": 6e6, "resident": {"ours": 2e-3}, "kernel": {"ours": 1e-3, "copy": 1e-3, "numpy": 2e-3}}
+    outcome = Outcome("a", Verdict.PASSED, figures=figures)
+    resident, kernel = tables([outcome], {"measures": ["resident", "kernel"], "peers": {"numpy": "2"}, "peak": 8.0})
+    assert [list(row) for row in kernel.rows] == [
+        ["workload", "ms", "GB/s", "of copy", "of peak", "/numpy"],
+        ["  a", "1.000", "6.00", "1.00", "0.75", "0.50"],
+    ]
+    assert list(kernel.right) == [1, 2, 3, 4, 5]
+    assert "of peak" not in resident.rows[0], "a call is more than memory"
+
+
 def test_other_figures_are_a_table_of_each_group_with_verdicts_where_one_is_not_passed():
     pages = Outcome("one way", Verdict.PASSED, group="ways", figures={"MB/s": 1234.5, "words": "a, b"})
     tools = Outcome("kp", Verdict.SKIPPED, "not installed", group="tools")
