@@ -1,11 +1,22 @@
-"""Build the layer of ``faulty_driver.c``, which gives any driver one fault, and say how a process gets it."""
+"""Run a command on a driver with a fault: the layer of ``faulty_driver.c``, whose first lines list the faults.
+
+    python lab/reliability/faulty_driver.py drop restride test smoke
+    python lab/reliability/faulty_driver.py flip:20 ./repro --replay 100
+
+It needs a C compiler and the headers of Vulkan (Debian: gcc, libvulkan-dev). It is built in .cache/faulty_driver.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 LAYER = "VK_LAYER_RESTRIDE_faulty_driver"
 
@@ -32,3 +43,21 @@ def build(folder: Path) -> None:
 def environment(folder: Path, fault: str) -> Mapping[str, str]:
     """Variables that load the layer that ``build`` left in ``folder``, with a fault that its source names."""
     return {"VK_LAYER_PATH": str(folder), "VK_INSTANCE_LAYERS": LAYER, "RESTRIDE_FAULT": fault}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Become the command, with the fault."""
+    if len(arguments) < 2 or not re.fullmatch("(drop|stale|twice|flip)(:[1-9][0-9]*)?", arguments[0]):
+        sys.exit(f"usage: faulty_driver.py drop|stale|twice|flip[:N] COMMAND ...\n{__doc__}")
+    fault, *command = arguments
+    folder = ROOT / ".cache" / "faulty_driver"
+    folder.mkdir(parents=True, exist_ok=True)
+    build(folder)
+    try:
+        os.execvpe(command[0], command, {**os.environ, **environment(folder, fault)})
+    except OSError as error:
+        sys.exit(f"{command[0]}: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

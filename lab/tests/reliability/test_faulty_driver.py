@@ -76,7 +76,15 @@ def test_an_exported_program_counts_the_results_of_a_fault_that_comes_and_goes(l
     assert restride_test(layer, "none", "--repro", CASES[1], "--export", tmp_path).returncode == 0
     folder = tmp_path / Case.parse(CASES[1]).name
     assert captured(["make", "-C", folder]).returncode == 0
-    environment = {**os.environ, **faulty_driver.environment(layer, "flip:20")}
-    done = captured([folder / "repro", "--replay", "100", folder], env=environment)
+    done = captured([sys.executable, faulty_driver.__file__, "flip:20", folder / "repro", "--replay", "100", folder])
     assert done.returncode == 1
     assert "100 replays, distinct results: 2\n  95 times that of replay 1\n  5 times that of replay 20\n" in done.stdout
+
+
+@pytest.mark.parametrize("words", [(), ("drop",), ("dropp", "true"), ("flip:0", "true"), ("drop", "/nowhere")])
+def test_a_command_without_a_known_fault_does_not_run(words):
+    done = captured([sys.executable, faulty_driver.__file__, *words])
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        ("usage: faulty_driver.py drop|stale|twice|flip[:N] COMMAND", "/nowhere: No such")
+    )
