@@ -3,7 +3,7 @@
 #
 #   bash tools/conformance.sh test    what `make test` runs beside pytest, which runs smoke on both runtimes: a tenth of
 #                                     ci, and smoke on SwiftShader. RESTRIDE_TEST_SEED (1 if it is not set) draws parts
-#   bash tools/conformance.sh check   what `make check` runs: all of ci, half of full's conversions, and parts of ci on
+#   bash tools/conformance.sh check   what `make check` runs: all of ci, an eighth of full's conversions, and parts of ci on
 #                                     kompute, on SwiftShader, with a phone's limits and under validation: minutes
 #   bash tools/conformance.sh full    the catalogue full, and ci twice for its bits and under every profile, on each runtime
 #                                     and driver: hours
@@ -12,6 +12,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON=.venv/bin/python
+PROCESSES=$(($(nproc) < 8 ? $(nproc) : 8))
 SEED="${RESTRIDE_TEST_SEED:-1}"
 
 # one_of N: prints the options for the one of N parts that the seed draws.
@@ -22,7 +23,7 @@ cases() {
     local known=lavapipe-22
     case " $* " in *" --driver swiftshader "*) known=swiftshader ;; esac
     echo "restride test $*" >&2
-    $PYTHON -m restride test --expect "tools/expectations/$known" "$@"
+    $PYTHON -m restride test -n "$PROCESSES" --expect "tools/expectations/$known" "$@"
 }
 
 has_swiftshader() {
@@ -51,11 +52,10 @@ check)
     # shellcheck disable=SC2046 # one_of prints an option and its value
     {
         cases ci
-        cases "${folder/%ci/full}/conversion.txt" $(one_of 2)
+        cases "${folder/%ci/full}/conversion.txt" $(one_of 8)
         cases "${copies[@]}" --runtime kompute $(one_of 8)
         cases "${conversions[@]}" --runtime kompute $(one_of 24)
-        if has_swiftshader; then
-            cases smoke --driver swiftshader
+        if has_swiftshader; then # `make test` runs smoke on it
             cases "${copies[@]}" --driver swiftshader $(one_of 32)
             cases "${conversions[@]}" --driver swiftshader $(one_of 64)
         fi

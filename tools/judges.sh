@@ -3,6 +3,7 @@
 # and every test that the last `make test` skipped because a judge was missing. No such skip is allowed here; no test at all fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source tools/beside.sh
 
 SKIPPED=.cache/judge_tests.txt
 if [ ! -s "$SKIPPED" ]; then
@@ -14,6 +15,6 @@ echo "restride: installing the judges into .venv" >&2
 .venv/bin/python -m mypy
 export RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute RESTRIDE_REQUIRE_JUDGES=1
 sort -u "$SKIPPED" >"$SKIPPED.sorted"
-.venv/bin/python -m pytest "@$SKIPPED.sorted"
+.venv/bin/python -m pytest "${WORKERS[@]}" "@$SKIPPED.sorted"
 # Some of the faults that only these tests show; elsewhere they are left out.
 .venv/bin/python tools/mutate.py --sample 20 --seed "${RESTRIDE_TEST_SEED:-1}0" --jobs 2

@@ -4,7 +4,6 @@
 #
 # With options, as in `make test PYTEST='tests/plan -x'`, it runs pytest with them and nothing else.
 #
-# Tests work on one core most of the time, or wait: pytest has a worker for each core, up to four, whose files are its own.
 # What the cases and faults say is shown when pytest is through. RESTRIDE_TEST_SEED=N draws other parts of what is sampled,
 # here and in the tests.
 set -euo pipefail
@@ -32,5 +31,5 @@ more_cases() {
 export RESTRIDE_JUDGE_TESTS=$PWD/.cache/judge_tests.txt # tests skipped for a judge, for `make test-judges`
 rm -f "$RESTRIDE_JUDGE_TESTS"
 run_beside .cache/conformance.txt more_cases
-$PYTHON -m pytest tests -m "not slow" --numprocesses "$(nproc)" --maxprocesses 4 --dist loadfile
+$PYTHON -m pytest tests -m "not slow" "${WORKERS[@]}"
 wait_beside
