@@ -93,6 +93,10 @@ class Recorder:
                 self.preparations.release(prepared)
         self.preparations.collect(completed)
 
+    def take(self, prepared: Prepared) -> None:
+        """Leave something uncached that was prepared since the last ``settle`` to the caller, who releases it."""
+        self._current.remove(prepared)
+
     def _fill(self, prepared: Prepared, blocks: Sequence[Block], sizes: Sequence[int], ticket: int) -> None:
         completed = self._queue.completed
         sets: dict[tuple[Window, ...], DescriptorSet] = {}  # dispatches that bind the same bytes share a set

@@ -48,9 +48,13 @@ class Slot:
     ticket: number of the last submission that used it. waiters: threads that wait for that.
     retired: the device does not have it. recording: commands were begun, but not yet submitted or thrown away.
     ended: the recording takes no more commands. shared: buffers acquired from other processes for this recording.
+    kept: the recording is submitted more than once, so the slot is not free between its submissions.
     """
 
-    __slots__ = ("command", "ended", "fence", "fences", "recording", "retired", "shared", "submit", "ticket", "waiters")
+    __slots__ = (
+        *("command", "ended", "fence", "fences", "kept", "recording", "retired", "shared", "submit", "ticket"),
+        "waiters",
+    )
 
     def __init__(self, command: Handle, fence: Handle) -> None:
         self.command = command
@@ -62,7 +66,7 @@ class Slot:
         self.ticket = 0
         self.waiters = 0
         self.retired = True
-        self.recording = self.ended = False
+        self.recording = self.ended = self.kept = False
 
 
 class Hazards:
@@ -158,6 +162,7 @@ class Queue:
         self._free: list[Slot] = []
         self._pending: deque[Slot] = deque()
         self._begin_info = struct("VkCommandBufferBeginInfo", flags=vulkan.VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT)
+        self._kept_begin_info = struct("VkCommandBufferBeginInfo")
         self._stages = vulkan.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | vulkan.VK_PIPELINE_STAGE_TRANSFER_BIT
         written = vulkan.VK_ACCESS_SHADER_WRITE_BIT | vulkan.VK_ACCESS_TRANSFER_WRITE_BIT
         touched = vulkan.VK_ACCESS_SHADER_READ_BIT | vulkan.VK_ACCESS_TRANSFER_READ_BIT
@@ -197,11 +202,42 @@ class Queue:
             raise
         return ticket
 
+    def record(self, uses: Sequence[Use], *records: Callable[[Slot], None]) -> Slot:
+        """Record commands for ``submit_kept``; the first of them waits for everything before, whatever that will be."""
+        self.flush()
+        self.hazards.abandon()
+        slot = self._begin_slot(self._kept_begin_info)
+        try:
+            if self._device.shares_memory:
+                self._take_over(slot, uses)
+            for record in records:
+                record(slot)
+            self.end(slot)
+        except BaseException:
+            self.abandon(slot)
+            raise
+        slot.kept = True
+        return slot
+
+    def submit_kept(self, slot: Slot, uses: Sequence[Use]) -> int:
+        """Submit what ``record`` recorded; the device must have finished with it. Returns the ticket."""
+        self.flush()
+        self._vk.vkResetFences(self._device.handle, 1, slot.fences)
+        ticket = self._submit(slot, uses)
+        self.hazards.abandon()  # what was used since the last barrier is known of the first submission only
+        return ticket
+
+    def release(self, slot: Slot) -> None:
+        """End what ``record`` began: the slot is free once the device has finished with it."""
+        slot.kept = False
+        if slot.retired and not slot.waiters:
+            self._free.append(slot)
+
     def _begin(self, uses: Sequence[Use]) -> Slot:
         """Return a slot whose command buffer is ready to record commands that use these blocks."""
         if self._open is not None and self._open.ended:
             self.flush()  # an interrupt broke off the flush at the end of the last batch
-        slot = self._open or self._begin_slot()
+        slot = self._open or self._begin_slot(self._begin_info)
         if self.batches:
             # Noted before the commands are recorded: if an interrupt leaves commands in the buffer, they will run.
             self._open = slot
@@ -230,7 +266,7 @@ class Queue:
         )
         self._vk.vkCmdPipelineBarrier(slot.command, self._stages, self._stages, 0, 0, null, 1, barrier, 0, null)
 
-    def _begin_slot(self) -> Slot:
+    def _begin_slot(self, info: Handle) -> Slot:
         slot = self._free[-1] if self._free else self.new_slot()
         del self._free[-1:]  # not .pop(): after a call an interrupt could lose the slot
         slot.shared, slot.ended = [], False
@@ -238,7 +274,7 @@ class Queue:
             if slot.ticket:
                 # Reset here and not when the slot retires, so that an error is raised in the call that needs the slot.
                 self._vk.vkResetFences(self._device.handle, 1, slot.fences)
-            self._vk.vkBeginCommandBuffer(slot.command, self._begin_info)
+            self._vk.vkBeginCommandBuffer(slot.command, info)
             if self.clock is not None:
                 self.clock.start(slot.command)
         except BaseException:
@@ -340,7 +376,7 @@ class Queue:
         self.completed = slot.ticket
         slot.retired = True
         self._pending.popleft()
-        if not slot.waiters:
+        if not slot.waiters and not slot.kept:
             self._free.append(slot)
 
     def enter_wait(self, ticket: int) -> Slot | None:
@@ -360,7 +396,7 @@ class Queue:
         """End a wait; ``finished``: the submission, and all before it, have finished."""
         slot.waiters -= 1
         if slot.retired:
-            if not slot.waiters:
+            if not slot.waiters and not slot.kept:
                 self._free.append(slot)
         elif finished and not self._device.dead:
             while not slot.retired:

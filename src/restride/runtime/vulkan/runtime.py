@@ -49,6 +49,7 @@ from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.dispatch import Recorder
 from restride.runtime.vulkan.memory import Block, Blocks, Pool, buffer_types, place
 from restride.runtime.vulkan.queue import Queue, Slot, Use
+from restride.runtime.vulkan.recording import Recording
 
 PIECE_BYTES = 4 << 20
 """Maximum size of a staging buffer in bytes."""
@@ -99,6 +100,7 @@ class VulkanRuntime:
         self.info = replace(physical.info, limits=self.limits)
         self._staging = Staging(self._session) if placement.staging else None
         self._dispatches = 0
+        self._recording: Recording | None = None  # what is started goes into it
 
     def allocate(self, nbytes: int, shareable: bool = False) -> VulkanMemory:
         """See ``Runtime.allocate``."""
@@ -203,6 +205,12 @@ class VulkanRuntime:
         require_writable(dst)
         if kernels:
             self._submit(kernels, (src, dst), Run(src_offset, dst_offset, nbytes) if nbytes else None)
+        elif nbytes and self._recording is not None:
+            self._session.make_room()
+            with self._session.lock:
+                self._session.enter()
+                uses, record = self._session.copying(source.block, target.block, Run(src_offset, dst_offset, nbytes))
+                self._recording.add(uses, [record], [source, target])
         elif nbytes:
             self._session.copy(source.block, src_offset, target.block, dst_offset, nbytes)
 
@@ -217,6 +225,42 @@ class VulkanRuntime:
     def batch(self) -> AbstractContextManager[None]:
         """See ``Runtime.batch``. As always, barriers are recorded only between dependent commands."""
         return self._session.batch()
+
+    @contextmanager
+    def recording(self) -> Iterator[Recording]:
+        """Keep the kernels and copies that are started inside, by any thread, so that ``replay`` can start them again.
+
+        They start at once, as always, but none is handed over together with others as a batch. The caller closes the
+        recording, which keeps the memories that it uses.
+
+        Raises:
+            UnsupportedError: another recording is being made.
+        """
+        if self._recording is not None:
+            raise UnsupportedError("one recording at a time: this device has one that is being made")
+        recording = self._recording = Recording(self._session)
+        try:
+            yield recording
+        except BaseException:
+            recording.close()
+            raise
+        finally:
+            self._recording = None
+
+    def replay(self, recording: Recording) -> None:
+        """Submit the command buffers of a recording again, after waiting for their last submission."""
+        session = self._session
+        session.wait_for(recording.ticket)
+        for slot, uses in recording.parts:
+            session.make_room()
+            with session.lock:
+                session.enter()
+                recording.ticket = session.queue.submit_kept(slot, uses)
+        self._dispatches += recording.dispatches
+
+    def written(self, recording: Recording) -> list[VulkanMemory]:
+        """The memories that the commands of a recording write, those between two of its kernels included."""
+        return [VulkanMemory(hold, hold.size) for hold in recording.written]
 
     @contextmanager
     def timed(self) -> Iterator[Clock]:
@@ -301,7 +345,9 @@ class VulkanRuntime:
         session.make_room()
         with session.lock:
             session.enter()
-            queue = session.queue
+            queue, recording = session.queue, self._recording
+            if recording is not None:
+                kernels = list(kernels)  # which is not cached: the recording keeps what is prepared
             try:
                 work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
                 if not work.dispatches:
@@ -310,7 +356,10 @@ class VulkanRuntime:
                 if run is not None:
                     copy_uses, record_copy = session.copying(blocks[0], blocks[1], run)
                     uses, records = [*uses, *copy_uses], [*records, record_copy]
-                queue.submit(uses, *records)
+                if recording is None:
+                    queue.submit(uses, *records)
+                else:
+                    recording.add(uses, records, holds, work)
                 self._dispatches += len(work.dispatches)
             finally:
                 session.recorder.settle(queue.last, queue.completed)
