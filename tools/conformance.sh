@@ -72,7 +72,7 @@ full)
         # shellcheck disable=SC2086 # a target is an option and its value, or nothing
         cases full $target
         # shellcheck disable=SC2086
-        cases ci $target --mode bitwise
+        cases ci $target --repeat 2
         for profile in core sync gpu; do
             # shellcheck disable=SC2086
             cases ci $target --validate $profile

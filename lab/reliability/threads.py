@@ -109,7 +109,9 @@ class Problem:
 
     def ran_on(self, device: Any) -> Callable[[], bool]:
         """Start the case on ``device``; return a function that reads both buffers and checks them."""
-        read = _started(self.case, self.setting, device)
+        from restride_conformance.run.ways import start
+
+        read = start(self.case, self.setting, device).read
 
         def is_right() -> bool:
             source, destination = read()
@@ -118,28 +120,13 @@ class Problem:
         return is_right
 
 
-def _started(case: Any, setting: Any, device: Any) -> Callable[[], tuple[Array, Array]]:
-    """Start a case; return a function that reads both of its buffers."""
-    import restride as rs
-    from restride_conformance.check import destination_tensor, without_holes
-
-    source = rs.from_buffer(setting.source, setting.src, device=device)
-    out = destination_tensor(case, setting, source)
-    result = case.operation.call(case)(case.viewed_tensor(source), out)
-
-    def read() -> tuple[Array, Array]:
-        after = result.buffer()
-        return source.buffer(), without_holes(setting, after) if out is None else after
-
-    return read
-
-
 def problems(device: Any, count: int, seed: int, part: str) -> list[Problem]:
     """``count`` random problems of the soak with their answers: each is run alone here and judged by the reference."""
     from soak import drawn_cases
 
     from restride_conformance import Verdict
     from restride_conformance.check import judge
+    from restride_conformance.run.ways import start
     from restride_conformance.setting import prepare
 
     judged: list[Problem] = []
@@ -149,8 +136,8 @@ def problems(device: Any, count: int, seed: int, part: str) -> list[Problem]:
             if max(case.src.nbytes, case.dst.nbytes) > _MAX_BYTES:
                 continue
             setting = prepare(case)
-            source, destination = _started(case, setting, device)()
-            outcome = judge(case, setting, setting.source if case["out"] == "same" else source, destination)
+            source, destination = start(case, setting, device).read()
+            outcome = judge(case, setting, source, destination)
             if outcome.verdict is Verdict.FAILED:
                 raise AssertionError(f"{outcome.message}\nagain: restride test --repro '{case}'")
             judged.append(Problem(case, setting, source, destination))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
+from hashlib import blake2b
 from math import prod
 from pathlib import Path
 from time import perf_counter
@@ -17,24 +18,16 @@ from typing import Any
 
 import numpy as np
 
-import restride as rs
 from restride.errors import DeviceLost, DeviceTimeout, RestrideError, UnsupportedError
 from restride.reference.comparison import bits_of
 from restride.tensor.device import Device
-from restride.tensor.tensor import Tensor
 from restride_conformance.case import Array, Case
-from restride_conformance.operations import is_arithmetic, makes_destination
+from restride_conformance.operations import is_arithmetic
 from restride_conformance.record import FLUSHED, Outcome, Verdict
 from restride_conformance.report import pictures
-from restride_conformance.setting import (
-    Setting,
-    buffer_bytes,
-    elements_of,
-    guards,
-    is_right,
-    mistrusted,
-    prepare,
-)
+from restride_conformance.run.tally import Tally, difference
+from restride_conformance.run.ways import start, start_in_batch
+from restride_conformance.setting import Setting, buffer_bytes, elements_of, guards, is_right, mistrusted, prepare
 
 SHOWN = 5
 """Maximum number of wrong elements or bytes that a message lists."""
@@ -59,81 +52,107 @@ def run_case(
     started: Callable[[], None] = lambda: None,
     judging: Callable[[], None] = lambda: None,
     keep: Path | None = None,
+    replay: int = 1,
+    in_batch: bool = False,
 ) -> Outcome:
     """Run ``case`` on ``device`` and judge what it did.
 
     Args:
         case: the problem.
         device: where it runs.
-        started: called once the inputs and the answer are ready, just before the device starts.
+        started: called once the inputs and the answer are ready, just before the device starts; again before each
+            further run.
         judging: called once the device's results have been read back, just before they are judged.
         keep: a file for the raw bytes of the destination's buffer after the run.
+        replay: how many times its command buffers are submitted; FLAKY if the results are not alike.
+        in_batch: if it is right, run it among other work in one batch too; FAILED if that has another result.
 
     Raises:
         DeviceLost, DeviceTimeout: the device is unusable now; the caller decides the verdict.
     """
-    start = perf_counter()
+    begin = perf_counter()
     reason = why_not(case, device)
-    outcome = Outcome(str(case), Verdict.SKIPPED, reason) if reason else _run(case, device, started, judging, keep)
-    return replace(outcome, seconds=perf_counter() - start)
+    if reason:
+        outcome = Outcome(str(case), Verdict.SKIPPED, reason)
+    else:
+        try:
+            setting = prepare(case)
+            outcome, after = _run(case, setting, device, started, judging, replay)
+            if after is not None and keep is not None:
+                keep.write_bytes(after.data)
+            if after is not None and in_batch and outcome.verdict.is_right:
+                outcome = _run_in_batch(case, setting, device, started, judging, after) or outcome
+        except (DeviceLost, DeviceTimeout):
+            raise
+        except UnsupportedError as error:
+            outcome = Outcome(str(case), Verdict.UNIMPLEMENTED, str(error))
+        except RestrideError as error:
+            outcome = Outcome(str(case), Verdict.FAILED, f"{type(error).__name__}: {error}")
+    return replace(outcome, seconds=perf_counter() - begin)
 
 
 def _run(
-    case: Case, device: Device, started: Callable[[], None], judging: Callable[[], None], keep: Path | None
-) -> Outcome:
-    try:
-        setting = prepare(case)
-        started()
-        source = rs.from_buffer(setting.source, setting.src, device=device)
-        out = destination_tensor(case, setting, source)
-        before = device.counters().dispatches
-        viewed = case.viewed_tensor(source)
-        dispatched = device.counters().dispatches - before
-        result = case.operation.call(case)(viewed, out)
-        source_after, after = source.buffer(), (result if out is None else out).buffer()
-    except (DeviceLost, DeviceTimeout):
-        raise
-    except UnsupportedError as error:
-        return Outcome(str(case), Verdict.UNIMPLEMENTED, str(error))
-    except RestrideError as error:
-        return Outcome(str(case), Verdict.FAILED, f"{type(error).__name__}: {error}")
+    case: Case,
+    setting: Setting,
+    device: Device,
+    started: Callable[[], None],
+    judging: Callable[[], None],
+    replay: int,
+) -> tuple[Outcome, Array | None]:
+    """The outcome of all replays, and the destination's bytes after the first; None if the call itself was wrong."""
+    started()
+    with closing(start(case, setting, device, keeps=replay > 1)) as running:
+        source, first = running.read()
+        judging()
+        if running.fault:
+            return Outcome(str(case), Verdict.FAILED, running.fault), None
+        outcome = judge(case, setting, source, first)
+        if replay == 1:
+            return outcome, first
+        tally = Tally("replays")
+        tally.add(outcome, first)
+        judged = {_digest(source, first): outcome}
+        for _ in range(1, replay):
+            started()
+            running.replay()
+            source, after = running.read()
+            judging()
+            known = _digest(source, after)
+            if known not in judged:
+                judged[known] = judge(case, setting, source, after)
+            tally.add(judged[known], after)
+    return tally.outcome(), first
+
+
+def _digest(*buffers: Array) -> bytes:
+    digest = blake2b()
+    for buffer in buffers:
+        digest.update(buffer.data)
+    return digest.digest()
+
+
+def _run_in_batch(
+    case: Case,
+    setting: Setting,
+    device: Device,
+    started: Callable[[], None],
+    judging: Callable[[], None],
+    alone: Array,
+) -> Outcome | None:
+    """The outcome of a case that is right alone, if it is wrong in a batch or has other bytes; else None."""
+    started()
+    buffers = [running.read() for running in start_in_batch(case, setting, device)]
     judging()
-    if out is None:
-        if result.desc != case.dst:
-            return Outcome(str(case), Verdict.FAILED, f"the operation made {result.desc}, expected {case.dst}")
-        after = without_holes(setting, after)
-    elif case["out"] == "same":
-        source_after = setting.source  # judged as the destination
-    if keep is not None:
-        keep.write_bytes(after.data)
-    if dispatched:
-        return Outcome(str(case), Verdict.FAILED, f"view {case.view} made {dispatched} dispatches; a view makes none")
-    return judge(case, setting, source_after, after)
-
-
-def destination_tensor(case: Case, setting: Setting, source: Tensor) -> Tensor | None:
-    """The tensor to pass as ``out``; None where the operation allocates its destination."""
-    device = source.device
-    if makes_destination(case):
-        # The allocation will reuse the memory that is freed last, so it is filled with poison: it must not hold a right
-        # answer.
-        rs.from_buffer(setting.destination, setting.dst, device=device).memory.free()
-        return None
-    if case["out"] == "same":
-        return rs.Tensor(source.memory, setting.dst, device)
-    # The poison is written by a copy on the device, for which the operation must wait: validation sees a missing
-    # barrier.
-    poison = rs.from_buffer(setting.destination, setting.dst, device=device)
-    out = rs.Tensor(device.runtime.allocate(poison.memory.nbytes), setting.dst, device)
-    device.runtime.copy(poison.memory, out.memory, poison.memory.nbytes)
-    return out
-
-
-def without_holes(setting: Setting, result: Array) -> Array:
-    """The buffer of a ``result`` that the operation allocated, with poison in the bytes that it need not write."""
-    if result.size != setting.destination.size:
-        return result
-    return np.where(setting.written, result, setting.destination)
+    for source, after in buffers:
+        outcome, differs = judge(case, setting, source, after), difference(alone, after)
+        if differs or not outcome.verdict.is_right:
+            lines = [
+                f"right alone, {'another result' if outcome.verdict.is_right else 'wrong'} in a batch",
+                f"first differing bytes: {differs}" if differs else "",
+                outcome.message,
+            ]
+            return replace(outcome, verdict=Verdict.FAILED, message="\n".join(filter(None, lines)))
+    return None
 
 
 def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Outcome:

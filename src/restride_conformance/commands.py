@@ -20,7 +20,7 @@ from restride.command.parser import Commands, add_command, add_device_options, m
 from restride.command.process import Exit, NothingSelected, UsageError, say, tell, why_ended
 from restride.kernel import Limits
 from restride.progress import Progress
-from restride.runtime import choose_runtime
+from restride.runtime import RUNTIMES, choose_runtime
 from restride_conformance import gtest
 from restride_conformance.case import OPERATIONS, Case
 from restride_conformance.choice import Choice, write_last_failed
@@ -57,6 +57,7 @@ examples:
   restride test --repro 'reorder u8[2,3]{{1,0}} -> u8[2,3]{{0,1}}'
   restride test ci --driver swiftshader --html report.html
   restride test full -n 4                              in four processes at a time
+  restride test smoke --repeat 20                      each 20 times, and the bytes must be the same
   restride test smoke --validate sync                  under the Khronos validation layer
   restride test --shader my.comp --as strided_copy     your own kernel in the place of ours
   restride test ci --export bugs                       each that fails as a C program of its own"""
@@ -72,7 +73,9 @@ _REDUCE_SECONDS = 120
 
 _REDUCIBLE = (Verdict.FAILED, Verdict.TIMEOUT, Verdict.CRASHED)
 
-MODES = ("correctness", "bitwise", "perf", "list")
+MODES = ("correctness", "perf", "list")
+
+_MAX_RUNS = 1000
 
 
 def add_commands(commands: Commands) -> None:
@@ -87,7 +90,7 @@ def _add_test(commands: Commands) -> None:
     parser.add_argument("cases", nargs="*", metavar="CASES", help=text)
     parser.add_argument("--repro", action="append", metavar="CASE", help="run this case; repeat it for more")
     _add_selection(parser)
-    text = "correctness (default); bitwise: run twice, in two processes, and compare bytes; perf: also measure; list"
+    text = "correctness (default); perf: also measure; list"
     parser.add_argument("--mode", choices=MODES, metavar="MODE", default=MODES[0], help=text)
     number = whole_number("number of processes", 1, _MAX_PROCESSES)
     text = "run the cases in N processes at a time (default: 1); not with --mode perf"
@@ -97,6 +100,7 @@ def _add_test(commands: Commands) -> None:
     parser.add_argument("--reduce", action="store_true", help=text)
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for every case")
     parser.add_argument("--force", action="store_true", help="replace existing exports and expectations")
+    _add_runs(parser)
     _add_reports(parser)
     _add_export(parser)
     _add_expectations(parser)
@@ -114,6 +118,41 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--shard", metavar="I/N", help="run the I-th of N parts, I from 1")
     group.add_argument("--lf", action="store_true", help="only those of CASES that did not pass last time")
     group.add_argument("--list", action="store_true", help="print the cases, run nothing (as --mode list)")
+
+
+def _add_runs(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("several runs of each case, which must leave the same bytes")
+    number = whole_number("number of repetitions", 2, _MAX_RUNS)
+    text = "run each case N times, in two processes in turn"
+    group.add_argument("--repeat", type=number, metavar="N", default=1, help=text)
+    number = whole_number("number of replays", 2, _MAX_RUNS)
+    text = "record the command buffers of each case once, and submit them N times (runtime vulkan)"
+    group.add_argument("--replay", type=number, metavar="N", default=1, help=text)
+    text = "start large copies, for which nobody waits, around all work of a case (runtime vulkan)"
+    group.add_argument("--under-load", action="store_true", help=text)
+    text = "run each case alone, and then among other work in one batch (runtime vulkan)"
+    group.add_argument("--in-batch", action="store_true", help=text)
+
+
+def _require_consistent_runs(arguments: argparse.Namespace) -> None:
+    """Raise UsageError if an option for several runs contradicts another option."""
+    needs_vulkan = {
+        "--replay": arguments.replay > 1,
+        "--under-load": arguments.under_load,
+        "--in-batch": arguments.in_batch,
+    }
+    asked = [name for name, is_set in {"--repeat": arguments.repeat > 1, **needs_vulkan}.items() if is_set]
+    if not asked:
+        return
+    if arguments.list or arguments.gtest_list_tests or arguments.mode == "list":
+        raise UsageError(f"{asked[0]} and a list of the cases: nothing runs")
+    if arguments.mode == "perf":
+        raise UsageError(f"{asked[0]} and --mode perf: a speed is that of a case that runs with nothing beside it")
+    if arguments.repeat > 1 and arguments.validate is not None:
+        raise UsageError("--repeat and --validate: the layer gives a message only once in a process")
+    runtime = choose_runtime(arguments.runtime)
+    if runtime != RUNTIMES[0] and asked[-1] != "--repeat":
+        raise UsageError(f"{asked[-1]} needs the runtime {RUNTIMES[0]}, not {runtime}")
 
 
 def _add_reports(parser: argparse.ArgumentParser) -> None:
@@ -244,6 +283,7 @@ def _require_consistent(arguments: argparse.Namespace) -> None:
         raise UsageError("gtest-runner has processes and lists of its own: --gtest_... goes without -n and --expect")
     if arguments.groups and arguments.export is not None:
         raise UsageError("--groups and --export: a reproducer has work groups of the usual size")
+    _require_consistent_runs(arguments)
     if is_gtest and arguments.reduce:
         raise UsageError("--reduce and --gtest_...: gtest-runner reads no other lines on stdout")
 
@@ -278,6 +318,10 @@ def _target(arguments: argparse.Namespace, folder: Path) -> Target:
         limits=arguments.limits,
         shader=shader,
         groups=arguments.groups,
+        repeat=arguments.repeat,
+        replay=arguments.replay,
+        under_load=arguments.under_load,
+        in_batch=arguments.in_batch,
     )
 
 

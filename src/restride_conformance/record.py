@@ -24,7 +24,7 @@ ONE_SIZE = "no work-group size to vary"
 """The beginning of a line in the message of a case that ``--groups`` runs once; the reason follows."""
 
 Profile = Literal["core", "sync", "practices", "gpu"]
-Mode = Literal["correctness", "bitwise", "perf"]
+Mode = Literal["correctness", "perf"]
 SmallDevice = Literal["mobile"]
 
 
@@ -52,6 +52,8 @@ class Target:
     validate: a profile of the Khronos validation layer; a case with messages of the layer fails.
     limits: the small device to whose limits the device is narrowed; None: the device's own limits.
     groups: a case runs in work groups of each size that the device takes; see ``run.groups``.
+    repeat: how many times a case runs, in two processes in turn. replay: how many times its command buffers are
+        submitted. under_load, in_batch: it runs while the device has other work; also in one batch with other work.
     """
 
     device: str | None = None
@@ -62,6 +64,10 @@ class Target:
     limits: SmallDevice | None = None
     shader: ShaderUnderTest | None = None
     groups: bool = False
+    repeat: int = 1
+    replay: int = 1
+    under_load: bool = False
+    in_batch: bool = False
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
@@ -81,10 +87,17 @@ class Target:
             ("--validate", self.validate, default.validate),
             ("--limits", self.limits, default.limits),
             ("--mode", mode, "correctness"),
+            ("--repeat", str(self.repeat), str(default.repeat)),
+            ("--replay", str(self.replay), str(default.replay)),
         ):
             if value != usual and value is not None:
                 words += [option, value]
-        words += ["--groups"] * self.groups
+        for option, is_set in (
+            ("--groups", self.groups),
+            ("--under-load", self.under_load),
+            ("--in-batch", self.in_batch),
+        ):
+            words += [option] * is_set
         if self.shader is not None:
             words += ["--shader", self.shader.source, "--as", self.shader.module]
         return shlex.join(words)
@@ -121,8 +134,8 @@ class Verdict(StrEnum):
     """The verdict on a case, from the mildest to the worst; the worst of a run is the run's verdict.
 
     SKIPPED: not run, for the reason in the message. MISTRUSTED: right, but the data prove nothing. UNIMPLEMENTED: the
-    library refused it with UnsupportedError. FLAKY: right in some repetitions and wrong in others. TIMEOUT, CRASHED:
-    the driver hung, or its process died.
+    library refused it with UnsupportedError. FLAKY: several runs of it were not alike. TIMEOUT, CRASHED: the driver
+    hung, or its process died.
     """
 
     PASSED = "PASSED"
@@ -143,6 +156,11 @@ class Verdict(StrEnum):
     def is_good(self) -> bool:
         """True if nothing needs fixing: PASSED and SKIPPED."""
         return self in (Verdict.PASSED, Verdict.SKIPPED)
+
+    @property
+    def is_right(self) -> bool:
+        """True if the case ran and every byte was right: PASSED and MISTRUSTED."""
+        return self in (Verdict.PASSED, Verdict.MISTRUSTED)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

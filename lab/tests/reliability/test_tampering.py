@@ -59,7 +59,7 @@ def shader(tmp_path):
     "options",
     [
         ["-x", "-v", "--mode", "perf", "--json", "{}/a.json", "--html", "{}/a.html", "--junitxml", "{}/a.xml"],
-        ["--mode", "bitwise"],
+        ["--repeat", "2"],
         ["--mode", "list"],
         ["--runtime", "kompute"],
     ],
@@ -93,7 +93,7 @@ def test_a_shader_of_the_user_never_reaches_a_driver_in_the_process_of_the_comma
     assert code == 0, printed.err
     assert opened == []
     ran = [words for words in workers if words[0] == runner.COMMAND]
-    assert len(ran) == {"bitwise": 2, "list": 0}.get((*options, "", "")[1], 1)
+    assert len(ran) == {"2": 2, "list": 0}.get((*options, "", "")[1], 1)
 
 
 def test_the_page_on_security_names_what_the_code_checks():

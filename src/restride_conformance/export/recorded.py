@@ -63,7 +63,7 @@ def program_of(case: Case, limits: Limits, shader: ShaderUnderTest | None = None
         raise TakesNoPart(f"{shader.module} takes no part in it")
     destination = cast(RecordedMemory, (result if out is None else out).memory)
     if out is None:
-        # A result that the operation allocates comes to lie on poison, as in ``check.destination_tensor``.
+        # A result that the operation allocates comes to lie on poison, as in ``run.ways.destination_tensor``.
         destination.written.insert(0, (0, 0, setting.destination.data))
     builder = _Builder(load_module if shader is None else module_source(shader))
     places = [builder.index(cast(RecordedMemory, source.memory), "source"), builder.index(destination, "destination")]

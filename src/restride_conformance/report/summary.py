@@ -80,11 +80,22 @@ def facts(record: Record) -> dict[str, str]:
         "cases": " ".join(options["catalogues"]) if record.kind == "test" else "",
         "mode": figure_text(options.get("mode", "")),
         "work groups": "of several sizes" if target.groups else "",
+        "repetitions": "" if target.repeat == 1 else str(target.repeat),
+        "replays": "" if target.replay == 1 else str(target.replay),
+        "other work": ", ".join(_other_work(target)),
         "platform": record.platform,
         "processor": record.processor,
     }
     # ``known`` comes first for the order, and again last, so that no version with the same name replaces its facts.
     return {**known, **record.versions, **known}
+
+
+def _other_work(target: Target) -> Iterator[str]:
+    """What else the device was given while a case ran."""
+    if target.under_load:
+        yield "in flight"
+    if target.in_batch:
+        yield "in one batch"
 
 
 def device_text(record: Record) -> str:

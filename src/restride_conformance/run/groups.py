@@ -15,8 +15,6 @@ from restride_conformance.record import ONE_SIZE, Outcome, SmallDevice, Verdict,
 from restride_conformance.run.limits import BOUNDS
 from restride_conformance.shader.groups import SIZES, resized, why_fixed
 
-_RIGHT = (Verdict.PASSED, Verdict.MISTRUSTED)
-
 
 def sizes_on(index: int, limits: SmallDevice | None) -> tuple[int, ...]:
     """The sizes that the device of this index takes, narrowed to ``limits``; the usual one first."""
@@ -89,7 +87,7 @@ def run_in_groups(runtime: GroupedRuntime, run: Callable[[], Outcome]) -> Outcom
     for size in runtime.sizes[1:]:
         outcomes[size] = _run(runtime, size, run)
     seconds = sum(outcome.seconds for outcome in outcomes.values())
-    right = [size for size, outcome in outcomes.items() if outcome.verdict in _RIGHT]
+    right = [size for size, outcome in outcomes.items() if outcome.verdict.is_right]
     wrong = [size for size in outcomes if size not in right]
     if not wrong:
         return replace(usual, seconds=seconds)

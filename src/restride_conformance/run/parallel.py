@@ -25,7 +25,7 @@ def run_all(runners: Sequence[Runner], cases: Sequence[Case], mode: Mode) -> Gen
     """
     if len(runners) == 1:
         for place, case in enumerate(cases):
-            yield place, _run(runners[0], case, mode)
+            yield place, runners[0].run(case, mode)
         return
     waiting = queue.SimpleQueue[tuple[int, Case]]()
     ended = queue.SimpleQueue[Judged | BaseException]()
@@ -37,7 +37,7 @@ def run_all(runners: Sequence[Runner], cases: Sequence[Case], mode: Mode) -> Gen
         try:
             while not stopped.is_set():
                 place, case = waiting.get_nowait()
-                ended.put((place, _run(runner, case, mode)))
+                ended.put((place, runner.run(case, mode)))
         except queue.Empty:
             pass
         except BaseException as error:  # noqa: BLE001 - raised in the thread that waits for the outcomes
@@ -63,7 +63,3 @@ def run_all(runners: Sequence[Runner], cases: Sequence[Case], mode: Mode) -> Gen
         for thread in threads:
             if thread.is_alive():
                 thread.join()
-
-
-def _run(runner: Runner, case: Case, mode: Mode) -> Outcome:
-    return runner.run_bitwise(case) if mode == "bitwise" else runner.run(case, mode)

@@ -9,9 +9,10 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,14 +20,16 @@ from restride import errors
 from restride.errors import DeviceError, RestrideError
 from restride.runtime.loader import VALIDATION_LAYER
 from restride_conformance.case import Case
-from restride_conformance.record import Aftermath, Host, Outcome, Target, Verdict, worst
+from restride_conformance.record import Aftermath, Host, Mode, Outcome, Target, Verdict, worst
 from restride_conformance.run.process import JsonProcess, WorkerDied, inherited
+from restride_conformance.run.tally import Tally
 from restride_conformance.run.validation import Layer
 from restride_conformance.run.worker import GRACE, preparation, too_late
 
 COMMAND = (sys.executable, "-m", "restride_conformance.run.worker")
 
-_SHOWN = 5  # maximum number of differing bytes that a message lists
+_WORKERS = ("first", "second")
+"""The names of the processes that repetitions run in, in turn; a case that runs once runs in the first."""
 
 REOPENING = 10.0
 """A device that was open before is tried again for this many seconds: a GPU vanishes for a few while it is reset."""
@@ -60,7 +63,7 @@ class Runner:
         Raises:
             RestrideError: as ``run``.
         """
-        return self._worker("first").host
+        return self._worker(_WORKERS[0]).host
 
     @property
     def aftermath(self) -> tuple[Aftermath, ...]:
@@ -71,33 +74,29 @@ class Runner:
         """
         return tuple(self._aftermath)
 
-    def run(self, case: Case, mode: Literal["correctness", "perf"] = "correctness") -> Outcome:
+    def run(self, case: Case, mode: Mode = "correctness") -> Outcome:
         """The outcome of a case, whatever the driver does; in mode ``"perf"`` with its speed, if it passed.
+
+        If the target repeats, it is the outcome of all repetitions, in two processes in turn: FLAKY if their verdicts
+        or the bytes of the destination are not alike.
 
         Raises:
             RestrideError: the device cannot be opened, with the worker's own error; the validation layer is not
                 installed (DeviceNotFound); or two workers in a row ended or hung before the device was open
                 (DeviceError). Opening a device that was open before is retried for ``REOPENING`` seconds.
         """
-        return self._run("first", case, mode)
-
-    def run_bitwise(self, case: Case) -> Outcome:
-        """Run a case in two processes; return the worse outcome, at best FAILED if the destinations differ in any byte.
-
-        Raises:
-            RestrideError: as ``run``.
-        """
-        with TemporaryDirectory(prefix="restride-bitwise-", ignore_cleanup_errors=True) as folder:
-            files = [Path(folder, name) for name in ("first", "second")]
-            outcomes = [self._run(file.name, case, "correctness", file) for file in files]
-            verdict = worst(outcome.verdict for outcome in outcomes)
-            worse = next(outcome for outcome in outcomes if outcome.verdict is verdict)
-            worse = replace(worse, seconds=sum(outcome.seconds for outcome in outcomes))
-            difference = _difference(*files) if all(file.exists() for file in files) else ""
-        if not difference or worst((verdict, Verdict.FAILED)) is not Verdict.FAILED:
-            return worse
-        message = f"{difference}\n{worse.message}" if worse.message else difference
-        return replace(worse, verdict=Verdict.FAILED, message=message)
+        if self.target.repeat == 1:
+            return self._run(_WORKERS[0], case, mode)
+        tally = Tally("repetitions")
+        with TemporaryDirectory(prefix="restride-repeat-", ignore_cleanup_errors=True) as folder:
+            kept = Path(folder, "result")
+            for worker in islice(cycle(_WORKERS), self.target.repeat):
+                kept.unlink(missing_ok=True)
+                outcome = self._run(worker, case, mode, kept)
+                tally.add(outcome, np.fromfile(kept, np.uint8) if kept.exists() else None)
+                if tally.is_decided:
+                    break
+        return tally.outcome()
 
     def abandon(self) -> None:
         """Kill the workers at once, also while another thread is in ``run``, which then raises ``WorkerDied``."""
@@ -162,18 +161,6 @@ class Runner:
             else:
                 self._has_opened = True
                 return worker
-
-
-def _difference(first: Path, second: Path) -> str:
-    """A message about how two files differ; empty if they do not."""
-    one, other = (np.fromfile(file, np.uint8) for file in (first, second))
-    if one.size != other.size:
-        return f"two runs differ: {one.size} bytes and {other.size} bytes"
-    places = np.flatnonzero(one != other)
-    if not places.size:
-        return ""
-    shown = [f"byte {place} is 0x{one[place]:02x} and 0x{other[place]:02x}" for place in places[:_SHOWN].tolist()]
-    return f"two runs differ: {places.size} of {one.size} bytes: {', '.join(shown)}"
 
 
 class WorkerProcess(JsonProcess):

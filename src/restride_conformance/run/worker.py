@@ -6,7 +6,8 @@
 
 Commands come on file descriptor 0 and answers go to 1. Both are first moved to other descriptors, so that what drivers
 print on stdout goes to stderr, which the parent keeps. ``started`` starts the device's time limit, again for each batch
-that is measured, and ``judging`` starts the host's. At the end of its input the worker closes the device and ends.
+that is measured and each replay, and ``judging`` starts the host's. At the end of its input the worker closes the
+device and ends.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ from restride.errors import DeviceLost, DeviceTimeout, RestrideError
 from restride.kernel import Limits
 from restride.kernel.modules import load_module
 from restride.runtime import Runtime, open_runtime
+from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
 from restride_conformance.case import Case
 from restride_conformance.check import host_bytes, run_case
 from restride_conformance.record import Outcome, Target, Verdict
 from restride_conformance.run.groups import GroupedRuntime, run_in_groups, sizes_on
 from restride_conformance.run.limits import open_within
+from restride_conformance.run.load import LoadedRuntime
 from restride_conformance.run.measure import measure_case
 from restride_conformance.run.process import Answer, mistake, take_channel
 from restride_conformance.shader import module_source
@@ -95,6 +98,8 @@ def open_device(target: Target) -> Device:
         runtime = open_runtime(target.device, target.runtime, target.timeout, source)
     else:
         runtime = open_within(target.limits, target.device, target.runtime, target.timeout, source)
+    if target.under_load:
+        runtime = cast(Runtime, LoadedRuntime(cast(VulkanRuntime, runtime)))
     if target.groups:
         sizes = sizes_on(runtime.info.index, target.limits)
         runtime = cast(Runtime, GroupedRuntime(runtime, sizes))
@@ -126,6 +131,7 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], ans
     keep = Path(command["keep"]) if command["keep"] else None
     try:
         run_once = partial(run_case, case, device, started=started, judging=judging, keep=keep)
+        run_once = partial(run_once, replay=target.replay, in_batch=target.in_batch)
         runtime = device.runtime
         outcome = run_in_groups(runtime, run_once) if isinstance(runtime, GroupedRuntime) else run_once()
         if command["mode"] == "perf" and outcome.verdict is Verdict.PASSED:

@@ -52,7 +52,10 @@ def refused(path, data):
         example(),
         PERF,
         example(outcomes=(), broken_off="interrupted"),
-        example(mode="bitwise", broken_off="no worker process opens the device"),
+        example(
+            target=Target(repeat=20, replay=5, under_load=True, in_batch=True),
+            broken_off="no worker process opens the device",
+        ),
         example(target=Target(validate="sync", driver="/x.json", shader=ShaderUnderTest("a.comp", "b", "/c.spv"))),
     ],
 )
@@ -180,8 +183,9 @@ def test_a_name_with_half_of_a_surrogate_pair_is_refused(path, record):
         ("started", "0001-01-01T00:00:00+05:30", "started '0001-01-01T00:00:00.05:30': "),
         ("started", "9999-12-31T23:59:59-01:00", "started '9999"),
         ("broken_off", True, "broken_off: True is not of type 'string'"),
-        ("options.mode", "fast", r"options.mode: 'fast' is not one of \['correctness', 'bitwise', 'perf'\]"),
+        ("options.mode", "fast", r"options.mode: 'fast' is not one of \['correctness', 'perf'\]"),
         ("options.mode", [], r"options.mode: \[\] is not one of"),
+        ("options.repeat", 0, "options.repeat: 0 is less than the minimum of 1"),
         ("options.catalogues", "smoke", "options.catalogues: 'smoke' is not of type 'array'"),
         ("options.validate", "other", "options.validate: 'other' is not one of"),
         ("options.shader", {}, "options.shader: 'source' is a required property"),

@@ -7,7 +7,7 @@ import pytest
 from support.report_examples import A, B, C, D, example, outcome, passed, run
 
 from restride.command.process import Exit, UsageError
-from restride_conformance.record import Verdict
+from restride_conformance.record import Target, Verdict
 from restride_conformance.report.file import read_record, write_record
 from restride_conformance.report.merge import merge
 from restride_conformance.report.summary import headline
@@ -48,7 +48,8 @@ def test_parts_of_a_run_are_merged(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"mode": "bitwise"}, "mode is 'correctness' and 'bitwise'"),
+        ({"mode": "perf"}, "mode is 'correctness' and 'perf'"),
+        ({"target": Target(device="llvmpipe", validate="sync", replay=5)}, "replays is '' and '5'"),
         ({"versions": {"python": "4.0"}}, "are no parts of one run: "),
         ({"outcomes": passed(B, A)}, "another part has its case "),
     ],

@@ -83,8 +83,17 @@ def test_the_summary_of_many_failures_is_short():
 
 
 def test_the_commands_of_a_report_rerun_its_mode():
-    assert "--mode bitwise" in summary(example(mode="bitwise"))
+    assert "--mode perf" in summary(example(mode="perf"))
     assert "--mode" not in summary(example())
+
+
+def test_the_commands_and_facts_of_a_report_have_its_runs():
+    report = example(target=Target(repeat=20, replay=5, under_load=True, in_batch=True))
+    assert "--repeat 20 --replay 5 --under-load --in-batch" in summary(report)
+    assert facts(report)["repetitions"] == "20"
+    assert facts(report)["replays"] == "5"
+    assert facts(report)["other work"] == "in flight, in one batch"
+    assert {facts(example())[name] for name in ("repetitions", "replays", "other work")} == {""}
 
 
 def test_a_text_that_turns_its_direction_is_written_out():

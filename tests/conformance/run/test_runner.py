@@ -261,33 +261,54 @@ def test_a_missing_layer_says_what_to_install(monkeypatch):
         runner.run(CASES[0])
 
 
-def test_two_runs_that_agree_pass_bitwise():
-    with Runner(Target()) as runner:
-        outcomes = [runner.run_bitwise(case) for case in CASES[:3]]
+def test_repetitions_that_agree_pass_in_two_processes():
+    with Runner(Target(repeat=3)) as runner:
+        outcomes = [runner.run(case) for case in CASES[:3]]
         first, second = (worker._process.pid for worker in runner._workers.values())
     assert first != second
     assert [(outcome.verdict, outcome.message) for outcome in outcomes] == [(Verdict.PASSED, "")] * 3
 
 
-def test_two_runs_that_differ_fail_bitwise():
-    with Runner(Target(), faulty("none")) as runner:
-        runner.run_bitwise(CASES[0])
+@contextmanager
+def faulty_second(fault, repeat=4):
+    """A runner that repeats, whose second process has a fault."""
+    with Runner(Target(repeat=repeat, timeout=TIMEOUT), faulty("none")) as runner:
+        runner.run(CASES[0])
         runner._workers["second"].close()
-        runner._command = faulty("wrong")
-        outcome = runner.run_bitwise(FAULTY_CASE)
-    assert outcome.verdict is Verdict.FAILED
+        runner._command = faulty(fault)
+        yield runner
+
+
+def test_repetitions_that_differ_are_flaky():
+    with faulty_second("wrong") as runner:
+        outcome = runner.run(FAULTY_CASE)
+        assert runner.run(CASES[1]).verdict is Verdict.PASSED
+    assert outcome.verdict is Verdict.FLAKY
     first, second, *_ = outcome.message.splitlines()
-    assert first.startswith(f"two runs differ: 1 of {buffer_bytes(65)} bytes: byte {GUARD_BYTES} is 0x")
+    assert first.startswith(
+        f"right in 2 of 4 repetitions; 2 distinct results; first differing bytes: byte {GUARD_BYTES} is 0x"
+    )
+    assert first.endswith(f" (1 of {buffer_bytes(65)} differ)")
     assert second == "1 of 65 elements are wrong"
 
 
-def test_a_crash_of_either_run_is_the_outcome_bitwise():
-    with Runner(Target(), faulty("none")) as runner:
-        runner.run_bitwise(CASES[0])
-        runner._workers["second"].close()
-        runner._command = faulty("segfault")
-        outcome = runner.run_bitwise(FAULTY_CASE)
-    assert outcome.verdict is Verdict.CRASHED
+def test_a_crash_in_some_repetitions_is_flaky():
+    with faulty_second("segfault") as runner:
+        outcome = runner.run(FAULTY_CASE)
+    assert outcome.verdict is Verdict.FLAKY
+    first, second, *_ = outcome.message.splitlines()
+    assert (first, second) == ("right in 2 of 4 repetitions; 1 distinct result", "the worker died of SIGSEGV")
+
+
+@pytest.mark.parametrize(("fault", "verdict"), [("wrong", "FAILED"), ("exit", "CRASHED"), ("sleep", "TIMEOUT")])
+def test_repetitions_that_are_wrong_in_one_way_keep_their_verdict(fault, verdict):
+    with (
+        Runner(Target(repeat=50 if fault != "wrong" else 3, timeout=TIMEOUT), faulty(fault)) as runner,
+        over_within(30),
+    ):
+        outcome = runner.run(FAULTY_CASE)
+    assert outcome.verdict is Verdict(verdict)
+    assert "repetitions" not in outcome.message
 
 
 def test_perf_gives_the_speed_of_a_case_that_passes():
@@ -387,8 +408,8 @@ def test_an_interrupt_ends_the_case_and_the_runner_goes_on():
 
 
 def test_an_interrupt_while_workers_close_leaves_none_of_them(temporary_folder):
-    with Runner(Target(validate="core"), faulty("late sleep")) as runner:
-        assert runner.run_bitwise(FAULTY_CASE).verdict is Verdict.PASSED
+    with Runner(Target(validate="core", repeat=2), faulty("late sleep")) as runner:
+        assert runner.run(FAULTY_CASE).verdict is Verdict.PASSED
         assert len(list(temporary_folder.iterdir())) == len(runner._workers) == 2
         groups = [worker._process.pid for worker in runner._workers.values()]
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -405,10 +426,10 @@ from restride_conformance.case import Case
 from restride_conformance.run.runner import Runner
 from restride_conformance.record import Target
 signal.signal(signal.SIGTERM, signal.default_int_handler)
-with Runner(Target(validate="core"), sys.argv[1:]) as runner:
+with Runner(Target(validate="core", repeat=2), sys.argv[1:]) as runner:
     assert runner.host
     print(runner._workers["first"]._process.pid, flush=True)
-    runner.run_bitwise(Case.parse(sys.argv[-1]))
+    runner.run(Case.parse(sys.argv[-1]))
 """
 
 
