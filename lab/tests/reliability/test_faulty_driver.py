@@ -85,6 +85,19 @@ def test_an_exported_program_counts_the_results_of_a_fault_that_comes_and_goes(l
 def test_a_command_without_a_known_fault_does_not_run(words):
     done = captured([sys.executable, faulty_driver.__file__, *words])
     assert done.returncode == 1
-    assert done.stderr.startswith(
-        ("usage: faulty_driver.py drop|stale|twice|flip[:N] COMMAND", "/nowhere: No such")
-    )
+    assert done.stderr.startswith(("usage: faulty_driver.py drop|stale|twice|flip[:N] COMMAND", "/nowhere: No such"))
+
+
+@pytest.mark.parametrize(("way", "right"), [("--repeat", "58 of 60 repetitions"), ("--replay", "57 of 60 replays")])
+def test_a_fault_of_one_submission_in_20_is_flaky(layer, way, right):
+    """Of 60 replays the 20th, 40th and 60th are wrong, and of 30 repetitions in each process the 20th."""
+    done = restride_test(layer, "flip:20", "--repro", CASES[1], way, 60)
+    assert done.returncode == 1, done.stderr
+    assert f"FLAKY         {CASES[1]}  # right in {right}; 2 distinct results; first differing bytes: " in done.stdout
+    assert restride_test(layer, "flip:20", "--repro", CASES[1]).returncode == 0
+
+
+def test_a_fault_of_every_submission_stays_a_failure(layer):
+    done = restride_test(layer, "drop", "--repro", CASES[0], "--repeat", 3, "--replay", 3, "--under-load")
+    assert done.returncode == 1, done.stderr
+    assert f"FAILED        {CASES[0]}" in done.stdout

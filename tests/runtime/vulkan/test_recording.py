@@ -54,11 +54,14 @@ def test_a_replay_submits_the_same_command_buffers_and_makes_nothing(device, sub
 
 def test_a_replay_is_ordered_with_what_comes_before_and_after(device):
     x, zeros = (rs.asarray(array, device=device) for array in (np.arange(64, dtype=np.uint8), np.zeros(64, np.uint8)))
-    out, copies = rs.empty("u8[64]", device), [rs.empty("u8[64]", device) for _ in range(3)]
+    out, other = (rs.empty("u8[64]", device) for _ in range(2))
+    copies = [rs.empty("u8[64]", device) for _ in range(3)]
     with device.runtime.recording() as recording:
         rs.reorder(x[::-1], out=out)
     for copy in copies:
         device.runtime.copy(zeros.memory, out.memory, 64)
+        for _ in range(2):  # the second waits for the first, so no use of ``out`` is known since the last barrier
+            device.runtime.copy(zeros.memory, other.memory, 64)
         barriers = device.counters().barriers
         device.runtime.replay(recording)
         device.runtime.copy(out.memory, copy.memory, 64)
