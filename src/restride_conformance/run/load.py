@@ -10,7 +10,7 @@ from typing import Any
 from restride.kernel import KernelSpec
 from restride.runtime import Memory
 from restride.runtime.vulkan.recording import Recording
-from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride.runtime.vulkan.runtime import Hold, VulkanRuntime
 
 COPIED_BYTES = 8 << 20
 """Bytes of each copy."""
@@ -52,7 +52,7 @@ class LoadedRuntime:
         self._start(_AFTER)
 
     @contextmanager
-    def recording(self) -> Iterator[Recording]:
+    def recording(self) -> Iterator[Recording[Hold]]:
         """See ``VulkanRuntime.recording``; the copies are not part of it, but are started around each replay."""
         with self._runtime.recording() as recording:
             self._is_recording = True
@@ -61,7 +61,7 @@ class LoadedRuntime:
             finally:
                 self._is_recording = False
 
-    def replay(self, recording: Recording) -> None:
+    def replay(self, recording: Recording[Hold]) -> None:
         """See ``VulkanRuntime.replay``."""
         self._start(_BEFORE)
         self._runtime.replay(recording)

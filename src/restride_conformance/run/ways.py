@@ -10,7 +10,7 @@ import numpy as np
 
 import restride as rs
 from restride.runtime.vulkan.recording import Recording
-from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride.runtime.vulkan.runtime import Hold, VulkanRuntime
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride_conformance import fill
@@ -41,7 +41,7 @@ class Started:
     source: Tensor
     result: Tensor
     fault: str
-    recording: Recording | None
+    recording: Recording[Hold] | None
 
     def read(self) -> Buffers:
         """Both buffers; the source's are those before the run where it shares the destination's, which is judged."""

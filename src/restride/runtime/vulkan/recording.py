@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
-from restride.runtime.vulkan.dispatch import Prepared
-from restride.runtime.vulkan.queue import Slot, Use
-
-if TYPE_CHECKING:
-    from restride.runtime.vulkan.runtime import Hold, Session
+from restride.runtime.vulkan.device import LogicalDevice
+from restride.runtime.vulkan.dispatch import Prepared, Recorder
+from restride.runtime.vulkan.memory import Block
+from restride.runtime.vulkan.queue import Queue, Slot, Use
 
 _ALWAYS = sys.maxsize
 """As the last submission that uses a pipeline or a set, so that neither is reused or destroyed meanwhile."""
 
 
-class Recording:
+class Opened(Protocol):
+    """The open device, a ``Session``: what a recording needs of it."""
+
+    device: LogicalDevice
+    queue: Queue
+    recorder: Recorder
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock of its state on the host."""
+
+
+class _Holds(Protocol):
+    block: Block
+
+
+Held = TypeVar("Held", bound=_Holds)
+"""A reference that keeps a block alive, a ``Hold``."""
+
+
+class Recording(Generic[Held]):
     """Submissions in order, each a command buffer, with everything that their commands use.
 
     ``VulkanRuntime.recording`` makes it and ``VulkanRuntime.replay`` submits it again. What the host wrote while it was
@@ -26,15 +46,15 @@ class Recording:
     ticket: its last submission. dispatches: kernels in all of it. holds: of the blocks that its commands use.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Opened) -> None:
         self.ticket = self.dispatches = 0
         self.parts: list[tuple[Slot, list[Use]]] = []
-        self.holds: list[Hold] = []
+        self.holds: list[Held] = []
         self._session = session
         self._works: list[Prepared] = []
 
     @property
-    def written(self) -> list[Hold]:
+    def written(self) -> list[Held]:
         """The holds of the blocks that its commands write, each once."""
         blocks = {block for _, uses in self.parts for block, _, _, writes in uses if writes}
         return list({hold.block: hold for hold in self.holds if hold.block in blocks}.values())
@@ -43,7 +63,7 @@ class Recording:
         self,
         uses: list[Use],
         records: Sequence[Callable[[Slot], None]],
-        holds: Sequence[Hold],
+        holds: Sequence[Held],
         work: Prepared | None = None,
     ) -> None:
         """Record commands, submit them for the first time, and keep them. The caller holds the lock."""

@@ -100,7 +100,7 @@ class VulkanRuntime:
         self.info = replace(physical.info, limits=self.limits)
         self._staging = Staging(self._session) if placement.staging else None
         self._dispatches = 0
-        self._recording: Recording | None = None  # what is started goes into it
+        self._recording: Recording[Hold] | None = None  # what is started goes into it
 
     def allocate(self, nbytes: int, shareable: bool = False) -> VulkanMemory:
         """See ``Runtime.allocate``."""
@@ -227,7 +227,7 @@ class VulkanRuntime:
         return self._session.batch()
 
     @contextmanager
-    def recording(self) -> Iterator[Recording]:
+    def recording(self) -> Iterator[Recording[Hold]]:
         """Keep the kernels and copies that are started inside, by any thread, so that ``replay`` can start them again.
 
         They start at once, as always, but none is handed over together with others as a batch. The caller closes the
@@ -238,7 +238,7 @@ class VulkanRuntime:
         """
         if self._recording is not None:
             raise UnsupportedError("one recording at a time: this device has one that is being made")
-        recording = self._recording = Recording(self._session)
+        recording = self._recording = Recording[Hold](self._session)
         try:
             yield recording
         except BaseException:
@@ -247,7 +247,7 @@ class VulkanRuntime:
         finally:
             self._recording = None
 
-    def replay(self, recording: Recording) -> None:
+    def replay(self, recording: Recording[Hold]) -> None:
         """Submit the command buffers of a recording again, after waiting for their last submission."""
         session = self._session
         session.wait_for(recording.ticket)
@@ -258,7 +258,7 @@ class VulkanRuntime:
                 recording.ticket = session.queue.submit_kept(slot, uses)
         self._dispatches += recording.dispatches
 
-    def written(self, recording: Recording) -> list[VulkanMemory]:
+    def written(self, recording: Recording[Hold]) -> list[VulkanMemory]:
         """The memories that the commands of a recording write, those between two of its kernels included."""
         return [VulkanMemory(hold, hold.size) for hold in recording.written]
 
