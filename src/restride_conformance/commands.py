@@ -28,7 +28,7 @@ from restride_conformance.expectations import Expectations, require_free, write_
 from restride_conformance.export.exports import Exports
 from restride_conformance.export.folder import FORMS
 from restride_conformance.record import Outcome, Speed, Target, Verdict, add_aftermath
-from restride_conformance.reduce import MOST_TRIALS, reduce
+from restride_conformance.reduce import MOST_TRIALS, fails_alike, reduce
 from restride_conformance.report import Record, first_line
 from restride_conformance.report.compare import compare
 from restride_conformance.report.file import read_record, write_record
@@ -227,6 +227,7 @@ def run_test(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
         target = _target(arguments, Path(folder))
         judged: dict[int, Outcome] = {}
+        simplest: list[Outcome] = []
         broken_off: BaseException | None = None
         with ExitStack() as opened:
             runners = [opened.enter_context(Runner(target)) for _ in range(arguments.processes)]
@@ -249,13 +250,13 @@ def run_test(arguments: argparse.Namespace) -> int:
                         closed.enter_context(runner)
                     _run_all(runners, cases, arguments, expectations, judged)
                     if arguments.reduce:
-                        _reduce_all(runners[0], cases, judged)
+                        _reduce_all(runners[0], cases, judged, simplest)
             except BaseException as error:  # noqa: BLE001 - raised below, once the reports are written
                 broken_off = error
         outcomes = [judged[place] for place in sorted(judged)]
         for runner in runners:
             add_aftermath(outcomes, runner.aftermath)
-        exported = None if exports is None else exports.write(outcomes, host, target)
+        exported = None if exports is None else exports.write(outcomes, host, target, simplest)
         record = record.ended(
             outcomes if exported is None else exported.outcomes,
             selected=len(cases),
@@ -372,14 +373,15 @@ def _run_all(
             raise
 
 
-def _reduce_all(runner: Runner, cases: Sequence[Case], judged: dict[int, Outcome]) -> None:
-    """Reduce the first cases that failed unexpectedly, and put the simplest line of each at the end of its message."""
+def _reduce_all(runner: Runner, cases: Sequence[Case], judged: dict[int, Outcome], simplest: list[Outcome]) -> None:
+    """Reduce the first cases that failed unexpectedly: each outcome gets its line, ``simplest`` that line's outcome."""
     failed = [place for place in sorted(judged) if judged[place].verdict in _REDUCIBLE and not judged[place].is_good]
     with Progress(min(len(failed), _MOST_REDUCED), sys.stderr) as progress:
         for place in failed[:_MOST_REDUCED]:
-            outcome = judged[place]
-            text = _reduced(runner, cases[place], outcome.verdict)
-            judged[place] = replace(outcome, message="\n".join(filter(None, (outcome.message, text))))
+            outcome, text = _reduced(runner, cases[place], judged[place])
+            if outcome is not judged[place]:
+                judged[place] = replace(judged[place], reduced=outcome.case)
+                simplest.append(outcome)
             progress.clear()
             say(text)
             progress.step("reduced")
@@ -387,12 +389,22 @@ def _reduce_all(runner: Runner, cases: Sequence[Case], judged: dict[int, Outcome
         tell(f"cases that failed and are not reduced: {len(failed) - _MOST_REDUCED}")
 
 
-def _reduced(runner: Runner, case: Case, verdict: Verdict) -> str:
-    """The line that says what the simplest case is that has this verdict too."""
+def _reduced(runner: Runner, case: Case, outcome: Outcome) -> tuple[Outcome, str]:
+    """The outcome of the simplest case found that fails as ``case``, whose outcome is given; and a line for it."""
     end = time.monotonic() + _REDUCE_SECONDS
-    found = reduce(case, lambda each: runner.run(each).verdict is verdict, goes_on=lambda: time.monotonic() < end)
+
+    def fails(simpler: Case) -> bool:
+        nonlocal outcome
+        tried = runner.run(simpler)
+        if not fails_alike(tried, outcome):
+            return False
+        outcome = tried
+        return True
+
+    found = reduce(case, fails, goes_on=lambda: time.monotonic() < end)
+    what = f"reduced to {found.case}" if found.case != case else f"nothing simpler is {outcome.verdict}"
     early = ", ended early" if found.ended_early else ""
-    return f"reduced: {found.case} ({found.trials} of {MOST_TRIALS} trials{early})"
+    return outcome, f"{what} ({found.trials} of {MOST_TRIALS} trials{early})"
 
 
 def _line(outcome: Outcome) -> str:

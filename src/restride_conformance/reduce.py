@@ -16,6 +16,7 @@ from restride.errors import RestrideError
 from restride.layout import TensorDesc
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
+from restride_conformance.record import Outcome
 from restride_conformance.spelling import Value, View, write
 
 MOST_TRIALS = 200
@@ -63,6 +64,17 @@ def reduce(
                 found = candidate
                 break
     return Reduced(case, len(tried), ended_early=False)
+
+
+def fails_alike(outcome: Outcome, first: Outcome) -> bool:
+    """True if both have one verdict, and both are wrong results or the same error: a refusal is no wrong result."""
+    return outcome.verdict is first.verdict and _error(outcome) == _error(first)
+
+
+def _error(outcome: Outcome) -> str:
+    """The name of the error at the beginning of a message such as ``DescriptorError: ...``; empty for another."""
+    named = re.match(r"(?:a mistake in restride: )?([A-Z]\w+): ", outcome.message)
+    return named[1] if named else ""
 
 
 def measure(case: Case) -> tuple[int, ...]:

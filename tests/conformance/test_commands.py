@@ -27,6 +27,7 @@ from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.runtime import RUNTIMES
 from restride_conformance import Verdict
+from restride_conformance.case import Case
 from restride_conformance.choice import last_failed_file as last_failed
 from restride_conformance.choice import write_last_failed
 from restride_conformance.commands import _exit as exit_of
@@ -107,21 +108,39 @@ def test_a_case_that_is_wrong_fails_with_the_line_that_reruns_it(capsys):
 
 
 @pytest.mark.usefixtures("wrong")
-def test_reduce_ends_the_message_with_the_simplest_line_that_fails(capsys, tmp_path):
-    """Only that line is wrong on this device, so every simpler case passes and the line stays."""
+def test_what_has_no_simpler_line_that_fails_is_not_reduced(capsys, tmp_path):
+    """Only that line is wrong on this device, so every simpler case passes."""
     code, out, _ = restride_test(capsys, "--repro", WRONG, "--reduce", "--json", tmp_path / "report.json")
     assert code == 1
+    assert re.search(r"^nothing simpler is FAILED \([1-9][0-9]* of 200 trials\)$", out, re.MULTILINE)
     (outcome,) = json.loads((tmp_path / "report.json").read_text())["outcomes"]
-    *_, last = outcome["message"].splitlines()
-    assert last in out.splitlines()
-    assert re.fullmatch(r"reduced: (.*) \([1-9][0-9]* of 200 trials\)", last)[1] == WRONG
+    assert "reduced" not in outcome
+
+
+def test_the_reduced_case_leads_its_report_and_is_exported(capsys, tmp_path, plant):
+    """On this device each case with a kernel is wrong, so the simplest is the smallest transpose."""
+    plant(sys.executable, FAULTY, "wrong", "every case")
+    arguments = ("--repro", WRONG, "--reduce", "--export", tmp_path / "bugs", "--json", tmp_path / "report.json")
+    code, out, err = restride_test(capsys, *arguments)
+    assert code == 1
+    (outcome,) = json.loads((tmp_path / "report.json").read_text())["outcomes"]
+    reduced = Case.parse(outcome["reduced"])
+    assert str(reduced) == "reorder u8[2,2]{1,0} -> u8[2,2]{0,1}"
+    lines = out.partition(f"\nFAILED {WRONG}\n")[2].splitlines()
+    assert lines[0] == f"    reduced to {reduced}"
+    assert lines[1].startswith(f"    restride test --repro '{reduced}'")
+    assert "elements are wrong" in lines[2]
+    assert f"exported {tmp_path / 'bugs' / reduced.name}\n" in err
+    assert outcome["exported"] == Case.parse(WRONG).name
+    kept = json.loads((tmp_path / "bugs" / reduced.name / "case.json").read_text())
+    assert kept["message"].startswith("1 of 4 elements are wrong")
 
 
 @pytest.mark.usefixtures("wrong")
 def test_what_is_expected_to_fail_is_not_reduced(capsys, tmp_path):
     assert restride_test(capsys, "--repro", WRONG, "--write-expectations", tmp_path)[0] == 1
     code, out, _ = restride_test(capsys, "--repro", WRONG, "--reduce", "--expect", tmp_path)
-    assert (code, "reduced:" in out) == (0, False)
+    assert (code, "of 200 trials" in out) == (0, False)
 
 
 def test_a_report_has_nothing_to_force(capsys, tmp_path):

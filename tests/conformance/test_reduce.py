@@ -6,7 +6,8 @@ import pytest
 
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
-from restride_conformance.reduce import candidates, counts, measure, reduce
+from restride_conformance.record import Outcome, Verdict
+from restride_conformance.reduce import candidates, counts, fails_alike, measure, reduce
 
 LINES = (
     "slice f32[1,1,4,4]{3,2,1,0} -> f32[1,1,2,2]{3,2,1,0} offsets=(0,0,0,1) sizes=(1,1,4,3) strides=(1,1,-2,2)",
@@ -43,6 +44,21 @@ def test_what_the_failure_needs_stays() -> None:
     reduced = reduce(case, lambda each: each.src.sizes[0] >= 3 and each.src.dtype.name == "f32", most=1000)
     assert reduced.case.src.sizes[0] == 3
     assert (reduced.case.parameters, reduced.case.seed, str(reduced.case.src)[:3]) == ((), 0, "f32")
+
+
+@pytest.mark.parametrize(
+    ("message", "alike"),
+    [
+        ("1 of 4 elements are wrong", True),
+        ("DescriptorError: sizes [1] do not fit", False),
+        ("a mistake in restride: IndexError: 1", False),
+    ],
+)
+def test_an_error_is_no_wrong_result(message: str, alike: bool) -> None:
+    wrong = Outcome("", Verdict.FAILED, "3 of 9 elements are wrong\nelement (0,): 1")
+    assert fails_alike(Outcome("", Verdict.FAILED, message), wrong) is alike
+    assert fails_alike(Outcome("", Verdict.FAILED, message), Outcome("", Verdict.FAILED, message))
+    assert not fails_alike(Outcome("", Verdict.CRASHED, message), Outcome("", Verdict.FAILED, message))
 
 
 def test_no_case_is_tried_twice_and_the_trials_are_bounded() -> None:

@@ -1,6 +1,6 @@
-"""A worker with a fault in one case, after work was submitted to the device: ``faulty_worker.py FAULT CASE [FOLDER]``.
+"""A worker with a fault in one case after work was submitted to the device: ``faulty_worker.py FAULT CASE [FOLDER]``.
 
-FOLDER holds the kernels of ``spirv_kernels``, for the fault that needs one.
+CASE is a line, or ``every case``. FOLDER holds the kernels of ``spirv_kernels``, for the fault that needs one.
 """
 
 from __future__ import annotations
@@ -125,11 +125,13 @@ run_case = worker.run_case
 
 def run_faulty_case(case, device, **options):
     fault, line = sys.argv[1:3]
-    if str(case) != line:
+    if line not in (str(case), "every case"):
         return run_case(case, device, **options)
     if fault in UNPREPARED:
         UNPREPARED[fault]()
-    runtime, submit = device.runtime, device.runtime.submit
+    runtime = device.runtime
+    vars(runtime).pop("submit", None)  # of an earlier case that submitted nothing
+    submit = runtime.submit
 
     def submit_with_fault(kernels, memories):
         del runtime.submit

@@ -57,32 +57,49 @@ class Exports:
             return False
         return self.takes_all or not outcome.is_good
 
-    def write(self, outcomes: Sequence[Outcome], host: Host, target: Target) -> Exported:
-        """Write a folder for each chosen case. An error ends it, and keeps what has been written."""
+    def write(
+        self, outcomes: Sequence[Outcome], host: Host, target: Target, simplest: Sequence[Outcome] = ()
+    ) -> Exported:
+        """Write a folder for each chosen case. An error ends it, and keeps what has been written.
+
+        simplest: outcomes of reduced cases, which get folders too. They are known only after the run, so an older
+        export in the place of one costs that folder alone.
+        """
         outcomes, said = list(outcomes), []
         chosen = [number for number, outcome in enumerate(outcomes) if self.is_chosen(outcome)]
         if not chosen:
             return Exported(tuple(outcomes), (f"nothing to export: {_why_none(outcomes)}",))
-        for number in chosen:
-            outcome = outcomes[number]
-            case = Case.parse(outcome.case)
-            try:
-                program = program_of(case, host.limits, target.shader)
-            except Exception as error:  # noqa: BLE001 - it costs this case's export, never the reports of the run
-                said.append(f"not exported: {outcome.case}: {line_for(error)}")
-                continue
-            try:
-                with named_errors("write", self.folder):
-                    self.folder.mkdir(exist_ok=True)
-                write_folder(program, Seen(outcome, host), self.folder / case.name, self.form)
-            except UnsupportedError as error:
-                said.append(f"not exported: {outcome.case}: {error}")
-                continue
-            except UsageError as error:
-                return Exported(tuple(outcomes), tuple(said), error)
-            outcomes[number] = replace(outcome, exported=case.name)
-            said.append(f"exported {self.folder / case.name}")
+        try:
+            for number in chosen:
+                name, line = self._write(outcomes[number], host, target)
+                outcomes[number] = replace(outcomes[number], exported=name)
+                said.append(line)
+            written = {outcomes[number].case for number in chosen}
+            for outcome in {each.case: each for each in simplest if each.case not in written}.values():
+                try:
+                    self.require_places([Case.parse(outcome.case)])
+                except UsageError as error:
+                    said.append(f"not exported: {outcome.case}: {error}")
+                else:
+                    said.append(self._write(outcome, host, target)[1])
+        except UsageError as error:
+            return Exported(tuple(outcomes), tuple(said), error)
         return Exported(tuple(outcomes), tuple(said))
+
+    def _write(self, outcome: Outcome, host: Host, target: Target) -> tuple[str, str]:
+        """Write the folder of a case; returns its name, empty if the case cannot be exported, and the line to say."""
+        case = Case.parse(outcome.case)
+        try:
+            program = program_of(case, host.limits, target.shader)
+        except Exception as error:  # noqa: BLE001 - it costs this case's export, never the reports of the run
+            return "", f"not exported: {outcome.case}: {line_for(error)}"
+        try:
+            with named_errors("write", self.folder):
+                self.folder.mkdir(exist_ok=True)
+            write_folder(program, Seen(outcome, host), self.folder / case.name, self.form)
+        except UnsupportedError as error:
+            return "", f"not exported: {outcome.case}: {error}"
+        return case.name, f"exported {self.folder / case.name}"
 
 
 @dataclass(frozen=True)

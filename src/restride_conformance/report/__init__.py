@@ -108,6 +108,12 @@ class Record:
         """The shell command that runs the case of a test's outcome alone, in the mode of the run."""
         return self.target.repro(outcome.case, self.options["mode"])
 
+    def lead(self, outcome: Outcome) -> tuple[str, ...]:
+        """What stands before the message of a test's outcome: the reduced case and the command that runs it, if any."""
+        if not outcome.reduced:
+            return ()
+        return f"reduced to {outcome.reduced}", self.target.repro(outcome.reduced, self.options["mode"])
+
     @property
     def worst(self) -> Verdict | None:
         """The run's verdict; None if no case was judged."""

@@ -246,7 +246,8 @@ def _name(outcome: Outcome) -> str:
 
 
 def _short(outcome: Outcome) -> dict[str, str]:
-    return {"case": _name(outcome), "verdict": str(outcome.verdict), "message": first_line(outcome.message)}
+    own = {"case": _name(outcome), "verdict": str(outcome.verdict), "message": first_line(outcome.message)}
+    return own | ({"reduced": outcome.reduced} if outcome.reduced else {})
 
 
 def _change_line(change: Change) -> str:
@@ -254,7 +255,8 @@ def _change_line(change: Change) -> str:
         f"{outcome.verdict} ({first_line(outcome.message)})" if outcome.message else str(outcome.verdict)
         for outcome in (change.before, change.after)
     )
-    return f"{_name(change.after)}\n      {before}  ->  {after}"
+    reduced = change.after.reduced or change.before.reduced
+    return f"{_name(change.after)}\n      {before}  ->  {after}" + (f"\n      reduced to {reduced}" if reduced else "")
 
 
 def _ratio_line(ratio: Ratio) -> str:

@@ -88,7 +88,7 @@ def _add_case(suite: ET.Element, record: Record, outcome: Outcome) -> None:
         return
     why = _text(f"{outcome.state}: {short}" if short else outcome.state)
     ET.SubElement(element, kind, {"type": outcome.state, "message": why}).text = _text(
-        f"{outcome.reason}\n{record.repro(outcome)}\n".lstrip("\n")
+        "".join(f"{line}\n" for line in (*record.lead(outcome), outcome.reason, record.repro(outcome)) if line)
     )
 
 

@@ -138,8 +138,12 @@ def _time(seconds: float) -> str:
 
 
 def _details(record: Record, outcome: Outcome, *, is_open: bool) -> str:
-    """An outcome with its message, the command that reruns it, and its pictures."""
-    parts = [f'<pre class="message">{text_in_page(outcome.reason)}</pre>'] if outcome.reason else []
+    """An outcome with its reduced case, its message, the command that reruns it, and its pictures."""
+    parts = []
+    if lead := record.lead(outcome):
+        reduced, command = map(text_in_page, lead)
+        parts.append(f'<pre class="message">{reduced}</pre><pre class="repro"><code>{command}</code></pre>')
+    parts += [f'<pre class="message">{text_in_page(outcome.reason)}</pre>'] if outcome.reason else []
     if record.kind == "test":
         parts.append(f'<pre class="repro"><code>{text_in_page(record.repro(outcome))}</code></pre>')
     parts += [f'<div class="pictures">{"".join(_pictures(outcome))}</div>'] if outcome.pictures or outcome.wrong else []

@@ -159,6 +159,7 @@ def _test_lines(record: Record) -> Iterator[str]:
     for outcome in record.bad[:SHOWN_FAILURES]:
         yield ""
         yield f"{outcome.state} {outcome.case}"
+        yield from (f"    {line}" for line in record.lead(outcome))
         yield from (f"    {line}" for line in _truncated(outcome.reason.splitlines(), SHOWN_LINES, "lines"))
         yield f"    {record.repro(outcome)}"
     if len(record.bad) > SHOWN_FAILURES:

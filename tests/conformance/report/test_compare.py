@@ -132,9 +132,18 @@ def test_of_two_drivers_it_is_said_what_only_one_fails():
             "changed otherwise: 1\n",
         )
     )
+    assert "reduced" not in text
     assert only_first < text.index(f"  {A}") < only_second < text.index(f"  {B}") < rest < text.index(f"  {C}")
     assert comparison.is_worse
     assert compare(first, report("PASSED", "FAILED", "CRASHED", "SKIPPED")).drivers is None
+
+
+def test_a_change_names_the_reduced_case():
+    before, after = report("PASSED"), report("FAILED")
+    after = replace(after, outcomes=(replace(after.outcomes[0], reduced=B),))
+    comparison = compare(before, after)
+    assert comparison.values()["changed"][0]["after"]["reduced"] == B
+    assert f"  {A}\n      PASSED  ->  FAILED (why FAILED)\n      reduced to {B}\n" in str(comparison)
 
 
 def test_runs_without_a_common_case_are_not_compared():

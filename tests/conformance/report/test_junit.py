@@ -1,6 +1,7 @@
 """JUnit XML: what CI systems read from it."""
 
 import re
+from dataclasses import replace
 from datetime import datetime
 from xml.etree import ElementTree as ET
 
@@ -82,6 +83,15 @@ def test_a_failure_holds_its_message_and_the_command_that_reruns_it(path):
         assert said.attrib["type"] == given.verdict
         assert said.attrib["message"].startswith(f"{given.verdict}: {given.message.splitlines()[0][:20]}")
         assert said.text.endswith(f"\n{report.repro(given)}\n")
+
+
+def test_the_reduced_case_comes_before_the_message(path):
+    given = replace(outcome("FAILED", message="2 of 6"), reduced="reorder u8[1]{0} -> u8[1]{0}")
+    (said,) = written(example(outcomes=(given,)), path).iter("failure")
+    reduced, command, *others = said.text.splitlines()
+    assert reduced == f"reduced to {given.reduced}"
+    assert f"--repro '{given.reduced}'" in command
+    assert others == ["2 of 6", example().repro(given)]
 
 
 def test_a_run_that_was_broken_off_says_why(path):

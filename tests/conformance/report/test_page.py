@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from html import escape
 
 import numpy as np
 import pytest
@@ -117,6 +118,13 @@ def test_every_failure_shows_its_message_and_the_command_that_reruns_it(visit):
     for place, one in enumerate(record.bad):
         assert shown.nth(place).locator(".message").text_content() == printable(one.message, has_lines=True)
         assert shown.nth(place).locator(".repro").text_content() == record.repro(one)
+
+
+def test_the_reduced_case_and_its_command_come_before_the_message():
+    reduced = "reorder u8[1,2]{1,0} -> u8[1,2]{0,1}"
+    text = page(example(outcomes=(replace(outcome("FAILED", message="6 are wrong"), reduced=reduced),)))
+    places = [text.index(words) for words in (f"reduced to {escape(reduced)}", "test --repro", "6 are wrong")]
+    assert places == sorted(places)
 
 
 def test_the_smallest_failure_comes_first_with_its_wrong_elements(visit):
