@@ -20,6 +20,7 @@ import numpy as np
 
 from restride.errors import DeviceLost, DeviceTimeout, RestrideError, UnsupportedError
 from restride.reference.comparison import bits_of
+from restride.reference.memory import element_bytes
 from restride.tensor.device import Device
 from restride_conformance.case import Array, Case
 from restride_conformance.operations import is_arithmetic
@@ -254,7 +255,8 @@ def wrong_elements(case: Case, setting: Setting, actual: Array, right: Array) ->
     """List the elements of ``actual`` that are not ``right``, and the limits of their right values.
 
     Wrong elements that are as before the run were never written, which is the most useful fact about a kernel. It is
-    stated only if at least a quarter are: one byte in 256 is unchanged by chance.
+    stated only if at least a quarter are: one byte in 256 is unchanged by chance. An element that lies elsewhere in the
+    buffers tells which index is wrong.
     """
     places = np.argwhere(~right)
     before = elements_of(setting, setting.destination)
@@ -263,13 +265,37 @@ def wrong_elements(case: Case, setting: Setting, actual: Array, right: Array) ->
     for row in places[:SHOWN].tolist():
         place = tuple(row)
         expected = _expected(actual[place], setting.lowest[place], setting.highest[place])
-        findings.append(f"element {place} is {_element_text(actual, place)}, expected {expected}")
+        found = _found(setting, before, actual, place)
+        findings.append(f"element {place} is {_element_text(actual, place)}, expected {expected}{found}")
     if findings and not case.operation.is_exact(case):
         findings.append(f"the limits are {case.operation.tolerance(case)}")
     never = ""
     if untouched * 4 >= len(places) > 0:
         never = ", none of them written" if untouched == len(places) else f", {untouched} of them not written"
     return _with_count(findings, len(places), actual.size, f"elements are wrong{never}")
+
+
+def _found(setting: Setting, before: Array, actual: Array, place: tuple[int, ...]) -> str:
+    """Where the buffers have a wrong element besides: ``: what source element (0, 2) holds``; "" where that is unclear.
+
+    before: the destination's elements before the run. Of the source, the only element with these bits counts, or else
+    the only other place for one, between and around its elements.
+    """
+    bits = bits_of(actual)[place]
+    if bits == bits_of(before)[place]:
+        return ": its value before the run"
+    if setting.src.dtype != setting.dst.dtype or not setting.src.numel:
+        return ""
+    at, size = element_bytes(setting.src)[..., 0], setting.src.dtype.itemsize
+    held = setting.source[: setting.source.size // size * size].view(bits.dtype)
+    same = np.flatnonzero(held == bits) * size
+    elements = np.argwhere(np.isin(at, same))
+    if len(elements) == 1:
+        return f": what source element {tuple(elements[0].tolist())} holds"
+    if len(elements) or len(same) != 1:
+        return ""
+    where = "before" if same[0] < at.min() else "behind" if same[0] > at.max() else "between"
+    return f": what the source's buffer holds {where} its elements"
 
 
 def wrong_padding(setting: Setting, after: Array) -> list[str]:

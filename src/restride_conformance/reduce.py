@@ -1,7 +1,7 @@
 """The simplest case that still fails, found from a failing one by trials in a fixed order. Needs no device.
 
-Each step drops or shrinks one thing: a parameter, a step of the view, an axis, a size, a number of a parameter, a
-layout, an element type or the seed. The destination's sizes follow from the operation.
+Each step drops or shrinks one thing: a step of the view, a parameter, a box, an axis, a size, a layout, an element type
+or a number. What follows from the sizes goes with them: the destination's sizes, windows, boxes and entries by axis.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from restride.layout import TensorDesc
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome
-from restride_conformance.spelling import Value, View, write
+from restride_conformance.spelling import Call, Entries, Sizes, Value, View, Window, read_integers, write
 
 MOST_TRIALS = 200
 """Cases that a reduction tries at most, unless another number is given."""
 
 _Parameters = dict[str, Value]
+"""Values, or their texts, by name; the seed is one of them."""
+
+_Change = tuple[TensorDesc, TensorDesc, _Parameters]
+"""Another source, destination and parameters; the destination may have other sizes than the result."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,9 @@ class Reduced:
 def reduce(
     case: Case, fails: Callable[[Case], bool], most: int = MOST_TRIALS, goes_on: Callable[[], bool] = lambda: True
 ) -> Reduced:
-    """Replace a failing case by its first candidate that fails, again and again; no case is tried twice.
+    """Replace a failing case by its first candidate of a kind that fails, kind after kind, until none of any kind does.
+
+    No case is tried twice.
 
     Args:
         case: a case that fails.
@@ -51,10 +57,10 @@ def reduce(
         goes_on: asked before each trial; False ends the reduction early.
     """
     tried: set[Case] = set()
-    found: Case | None = case
-    while found is not None:
-        case, found = found, None
-        for candidate in candidates(case):
+    kind = exhausted = 0
+    while exhausted < len(_KINDS):
+        found: Case | None = None
+        for candidate in _of_kind(case, _KINDS[kind]):
             if candidate in tried:
                 continue
             if len(tried) == most or not goes_on():
@@ -63,6 +69,10 @@ def reduce(
             if fails(candidate):
                 found = candidate
                 break
+        if found is None:
+            kind, exhausted = (kind + 1) % len(_KINDS), exhausted + 1
+        else:
+            case, exhausted = found, 0
     return Reduced(case, len(tried), ended_early=False)
 
 
@@ -81,7 +91,8 @@ def measure(case: Case) -> tuple[int, ...]:
     """By which candidates are smaller than their case, in the order of tuples; whole numbers, so every descent ends."""
     unpacked = sum(desc != TensorDesc(desc.dtype, desc.sizes) for desc in (case.src, case.dst))
     itemsizes = case.src.dtype.itemsize + case.dst.dtype.itemsize
-    return (*counts(case), unpacked, itemsizes, len(str(case)), case.seed)
+    text = str(case)
+    return (*counts(case), unpacked, itemsizes, sum(map(int, re.findall("[0-9]+", text))), len(text))
 
 
 def counts(case: Case) -> tuple[int, int, int]:
@@ -90,66 +101,134 @@ def counts(case: Case) -> tuple[int, int, int]:
 
 
 def candidates(case: Case) -> Iterator[Case]:
-    """The valid cases one step simpler than ``case``, the greatest steps first."""
-    for src, dst, parameters, seed in _changes(case):
-        with suppress(RestrideError):
-            simpler = _sized(case.op, src, dst, tuple(parameters.items()), seed)
+    """The valid cases one step simpler than ``case``, kind after kind, the greatest steps of each first."""
+    for kind in _KINDS:
+        yield from _of_kind(case, kind)
+
+
+def _of_kind(case: Case, changes: Callable[[Case], Iterator[_Change]]) -> Iterator[Case]:
+    for src, dst, named in changes(case):
+        with suppress(RestrideError, ValueError, OverflowError):
+            simpler = _fitted(case.op, src, dst, named)
             fewer = all(new <= old for new, old in zip(counts(simpler), counts(case), strict=True))
-            if fewer and measure(simpler) < measure(case):
+            if fewer and measure(simpler) < measure(case) and (simpler.dst.numel or not case.dst.numel):
                 require_valid(simpler)
                 yield simpler
 
 
-def _sized(op: str, src: TensorDesc, dst: TensorDesc, parameters: tuple[tuple[str, Value], ...], seed: int) -> Case:
-    """The case with the sizes of its result in the place of the destination's."""
-    case = Case(op, src, dst, parameters, seed)
+def _fitted(op: str, src: TensorDesc, dst: TensorDesc, named: _Parameters) -> Case:
+    """The case with the window of a slice inside its source, and the destination's sizes those of the result."""
+    own = {name: value for name, value in named.items() if name != "seed"}
+    if op == "slice" and {"offsets", "sizes"} <= own.keys():
+        viewed = View.read(write(named["view"])).sizes(src.sizes) if "view" in named else src.sizes
+        offsets, sizes = (read_integers(write(named[name])) for name in ("offsets", "sizes"))
+        windows = tuple(min(window, size) for window, size in zip(sizes, viewed, strict=True))
+        most = (size - window for window, size in zip(windows, viewed, strict=True))
+        own |= {"sizes": windows, "offsets": tuple(map(min, offsets, most))}
+    case = Case(op, src, dst, tuple(own.items()), int(write(named.get("seed", 0))))
     sizes = case.operation.sizes(case)
-    return case if sizes == dst.sizes else Case(op, src, _resized(dst, sizes), parameters, seed)
+    return case if sizes == dst.sizes else Case(op, src, _resized(dst, sizes), case.parameters, case.seed)
 
 
-def _changes(case: Case) -> Iterator[tuple[TensorDesc, TensorDesc, _Parameters, int]]:
-    """All changes; first those of views, parameters, axes and sizes."""
-    src, dst, seed, named = case.src, case.dst, case.seed, dict(case.parameters)
-    if case.view is not None:
-        without = {name: value for name, value in named.items() if name != "view"}
-        yield TensorDesc(src.dtype, case.viewed), dst, without, seed
-        steps = case.view.steps
-        for number in range(len(steps)) if len(steps) > 1 else ():
-            yield src, dst, named | {"view": View((*steps[:number], *steps[number + 1 :]))}, seed
+def _named(case: Case) -> _Parameters:
+    return {**dict(case.parameters), **({"seed": case.seed} if case.seed else {})}
+
+
+# The kinds of steps.
+
+
+def _shorter_views(case: Case) -> Iterator[_Change]:
+    """Without the first steps, applied to the sizes of the source; without any one of several steps."""
+    steps, named = () if case.view is None else case.view.steps, _named(case)
+    for count in range(len(steps), 0, -1):
+        src = TensorDesc(case.src.dtype, View(steps[:count]).sizes(case.src.sizes))
+        rest: _Parameters = {"view": View(steps[count:])} if steps[count:] else {}
+        yield src, case.dst, {name: value for name, value in named.items() if name != "view"} | rest
+    for number in range(len(steps)) if len(steps) > 1 else ():
+        yield case.src, case.dst, named | {"view": View((*steps[:number], *steps[number + 1 :]))}
+
+
+def _fewer_parameters(case: Case) -> Iterator[_Change]:
+    named = _named(case)
     for dropped in named:
-        yield src, dst, {name: value for name, value in named.items() if name != dropped}, seed
-    for axis in range(src.rank):
-        if src.rank == dst.rank > 1:
-            less = {name: _without_axis(value, axis, src.rank) for name, value in named.items()}
-            yield _without(src, axis), _without(dst, axis), less, seed
+        yield case.src, case.dst, {name: value for name, value in named.items() if name != dropped}
+
+
+def _fewer_boxes(case: Case) -> Iterator[_Change]:
+    """The first or the last of the boxes, each with its image."""
+    named = _named(case)
+    boxes, images = (cast("tuple[int, ...]", named.get(name, ())) for name in ("boxes", "images"))
+    for count in _smaller(len(boxes) // 4):
+        for part in (slice(count), slice(-count, None)):
+            fewer = boxes[4 * (part.start or 0) : part.stop and 4 * part.stop]
+            yield case.src, case.dst, named | {"boxes": fewer} | ({"images": images[part]} if images else {})
+
+
+def _fewer_axes(case: Case) -> Iterator[_Change]:
+    """Without an axis of the source and of the destination, packed or in the same order as before."""
+    for axis in range(case.src.rank) if case.src.rank > 1 and case.dst.rank else ():
+        named = _without_axis(case, axis)
+        order = write(case.get("permute") or "").partition("->")
+        to = order[2].index(order[0][axis]) if order[1] else min(axis, case.dst.rank - 1)
+        for keeps_order in (False, True):
+            yield _without(case.src, axis, keeps_order), _without(case.dst, to, keeps_order), named
+
+
+def _smaller_sources(case: Case) -> Iterator[_Change]:
+    """With a smaller axis of the source; what follows from its size is changed in proportion, or stays."""
+    src, dst, named = case.src, case.dst, _named(case)
     for axis, size in enumerate(src.sizes):
         for smaller in _smaller(size):
             changed = _resized(src, _with(src.sizes, axis, smaller))
+            following = _following(case, axis, smaller)
             if src.rank == dst.rank:
-                yield changed, _resized(dst, _with(dst.sizes, axis, min(smaller, dst.sizes[axis]))), named, seed
-            yield changed, dst, named, seed
-    for axis, size in enumerate(dst.sizes):
+                yield changed, _resized(dst, _with(dst.sizes, axis, -(-dst.sizes[axis] * smaller // size))), following
+            yield changed, dst, following
+            yield changed, dst, named
+
+
+def _smaller_destinations(case: Case) -> Iterator[_Change]:
+    for axis, size in enumerate(case.dst.sizes):
         for smaller in _smaller(size):
-            yield src, _resized(dst, _with(dst.sizes, axis, smaller)), named, seed
-    yield from _changes_of_values(case)
+            yield case.src, _resized(case.dst, _with(case.dst.sizes, axis, smaller)), _named(case)
 
 
-def _changes_of_values(case: Case) -> Iterator[tuple[TensorDesc, TensorDesc, _Parameters, int]]:
-    """Changes of numbers, layouts, element types and the seed."""
-    src, dst, seed, named = case.src, case.dst, case.seed, dict(case.parameters)
+def _plainer_layouts(case: Case) -> Iterator[_Change]:
+    """With packed tensors, or a smaller number in a tile, a stride or an offset."""
+    src, dst, named = case.src, case.dst, _named(case)
+    packed = [TensorDesc(desc.dtype, desc.sizes) for desc in (src, dst)]
+    yield packed[0], packed[1], named
+    yield packed[0], dst, named
+    yield src, packed[1], named
+    for plainer in _smaller_layouts(src):
+        yield plainer, dst, named
+    for plainer in _smaller_layouts(dst):
+        yield src, plainer, named
+
+
+def _plainer_types(case: Case) -> Iterator[_Change]:
+    src, dst, named = case.src, case.dst, _named(case)
+    for dtype in dict.fromkeys(("u8", "f32", src.dtype.name, dst.dtype.name)):
+        yield _typed(src, dtype), _typed(dst, dtype), named
+        yield _typed(src, dtype), dst, named
+        yield src, _typed(dst, dtype), named
+
+
+def _smaller_numbers(case: Case) -> Iterator[_Change]:
+    named = _named(case)
     for name, value in named.items():
-        text = write(value)
-        for number in re.finditer("[0-9]+", text):
-            for smaller in (0, *_smaller(int(number[0]))):
-                shorter = f"{text[: number.start()]}{smaller}{text[number.end() :]}"
-                yield src, dst, named | {name: shorter}, seed
-    yield TensorDesc(src.dtype, src.sizes), dst, named, seed
-    yield src, TensorDesc(dst.dtype, dst.sizes), named, seed
-    for dtype in ("u8", "f32"):
-        yield _typed(src, dtype), _typed(dst, dtype), named, seed
-        yield _typed(src, dtype), dst, named, seed
-        yield src, _typed(dst, dtype), named, seed
-    yield src, dst, named, 0
+        for shorter in _with_smaller_numbers(write(value)):
+            yield case.src, case.dst, named | {name: shorter}
+
+
+_KINDS = (
+    _shorter_views, _fewer_parameters, _fewer_boxes, _fewer_axes, _smaller_sources, _smaller_destinations,
+    _plainer_layouts, _plainer_types, _smaller_numbers,
+)  # fmt: skip
+"""The kinds of steps, in the order in which they are tried."""
+
+
+# Parts of descriptors and of parameters.
 
 
 def _smaller(size: int) -> list[int]:
@@ -158,11 +237,20 @@ def _smaller(size: int) -> list[int]:
     return sorted({each for each in (1, 2, *halves) if 0 < each < size})
 
 
-def _with(sizes: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+def _with_smaller_numbers(text: str) -> Iterator[str]:
+    """The text with one of its integers nearer to 0: of ``(-4,0)`` these are ``(0,0)``, ``(1,0)``, ``(-1,0)``, ..."""
+    for number in re.finditer("-?[0-9]+", text):
+        size = abs(int(number[0]))
+        for smaller in (0, *_smaller(size), size):
+            for sign in ("", "-") if number[0][0] == "-" and smaller else ("",):
+                yield f"{text[: number.start()]}{sign}{smaller}{text[number.end() :]}"
+
+
+def _with(sizes: Sizes, axis: int, size: int) -> Sizes:
     return (*sizes[:axis], size, *sizes[axis + 1 :])
 
 
-def _resized(desc: TensorDesc, sizes: tuple[int, ...]) -> TensorDesc:
+def _resized(desc: TensorDesc, sizes: Sizes) -> TensorDesc:
     """Other sizes in the same written layout, or packed where that has no such layout."""
     if len(sizes) == desc.rank:
         with suppress(RestrideError):
@@ -170,19 +258,86 @@ def _resized(desc: TensorDesc, sizes: tuple[int, ...]) -> TensorDesc:
     return TensorDesc(desc.dtype, sizes)
 
 
-def _without(desc: TensorDesc, axis: int) -> TensorDesc:
-    return TensorDesc(desc.dtype, (*desc.sizes[:axis], *desc.sizes[axis + 1 :]))
+def _without(desc: TensorDesc, axis: int, keeps_order: bool) -> TensorDesc:
+    """The descriptor without an axis: packed, or with the others in the same order and at the same strides."""
+    sizes, text = (*desc.sizes[:axis], *desc.sizes[axis + 1 :]), str(desc)
+    head = f"{desc.dtype}[{','.join(map(str, sizes))}]"
+    if keeps_order and (order := re.search(r"\{([0-9,]+)", text)):
+        kept = [int(each) - (int(each) > axis) for each in order[1].split(",") if int(each) != axis]
+        return TensorDesc.parse(f"{head}{{{','.join(map(str, kept))}{text[order.end() :]}")
+    if keeps_order and (strides := re.search(r"strides=\(([-0-9,]+)\)", text)):
+        numbers = strides[1].split(",")
+        return TensorDesc.parse(
+            f"{head}{{strides=({','.join(numbers[:axis] + numbers[axis + 1 :])}){text[strides.end() :]}"
+        )
+    return TensorDesc(desc.dtype, sizes)
 
 
 def _typed(desc: TensorDesc, dtype: str) -> TensorDesc:
     return TensorDesc.parse(re.sub("^[^[]+", dtype, str(desc)))
 
 
-def _without_axis(value: Value, axis: int, rank: int) -> Value:
-    """A parameter for one axis less: without the entry of the axis, or renumbered if it is an order of the axes."""
-    if not isinstance(value, tuple) or len(value) != rank:
-        return value
-    numbers = [each for each in value if isinstance(each, int)]
-    if sorted(numbers) == list(range(rank)):
-        return tuple(each - (each > axis) for each in numbers if each != axis)
-    return cast("Value", (*value[:axis], *value[axis + 1 :]))
+def _smaller_layouts(desc: TensorDesc) -> Iterator[TensorDesc]:
+    head, bracket, layout = str(desc).partition("]")
+    for number in _with_smaller_numbers(layout):
+        with suppress(RestrideError):
+            yield TensorDesc.parse(f"{head}{bracket}{number}")
+
+
+def _without_axis(case: Case, axis: int) -> _Parameters:
+    """The parameters for one axis less of the viewed source."""
+    axes, rank, named = case.get("axes"), len(case.viewed), dict[str, Value]()
+    place = axes.index(axis) if isinstance(axes, tuple) and axis in axes else None
+    for name, value in _named(case).items():
+        entry = axis if isinstance(value, tuple) and len(value) == rank else place
+        if name == "permute":
+            letters, _, order = str(value).partition("->")
+            named[name] = f"{letters[:axis]}{letters[axis + 1 :]}->{order.replace(letters[axis], '')}"
+        elif isinstance(value, tuple) and (name == "axes" or name in _BY_AXES):
+            if kept := tuple(int(each) - (each > axis) for each in value if each != axis):
+                named[name] = kept
+        elif isinstance(value, tuple) and entry is not None and len(value) in (rank, len(cast("Sizes", axes or ()))):
+            named[name] = cast("Value", (*value[:entry], *value[entry + 1 :]))
+        elif isinstance(value, Window) and place is not None and len(value.parts) == len(cast("Sizes", axes)) > 1:
+            named[name] = Window((*value.parts[:place], *value.parts[place + 1 :]))
+        elif isinstance(value, Entries):
+            named[name] = Entries(value.axis - (value.axis > axis), value.numbers)
+        else:
+            named[name] = value
+    return named
+
+
+_BY_AXES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
+"""The parameters that may hold the axes along which their numbers vary."""
+
+
+def _following(case: Case, axis: int, smaller: int) -> _Parameters:
+    """The parameters with what follows from the size of an axis of the source: numbers of a view, boxes, entries."""
+    size, named = case.src.sizes[axis], _named(case)
+    axes = cast("Sizes", case.get("axes") or ())
+    for name, value in named.items():
+        if isinstance(value, View):
+            steps = (
+                Call(step.method, tuple(smaller if each == size else each for each in step.numbers))
+                if isinstance(step, Call) and step.method != "permute"
+                else step
+                for step in value.steps
+            )
+            named[name] = View(tuple(steps))
+        elif isinstance(value, TensorDesc):
+            place = axis + value.rank - case.src.rank
+            if place >= 0 and value.sizes[place] == size:
+                named[name] = _resized(value, _with(value.sizes, place, smaller))
+        elif isinstance(value, Entries) and value.axis == axis:
+            named[name] = Entries(axis, value.numbers[:smaller])
+        elif name == "boxes" and axis in axes and case["units"] == "pixels":
+            edges = cast("tuple[float, ...]", value)
+            mine = axes.index(axis)
+            named[name] = tuple(
+                int(edge * smaller // size) if place % 2 == mine else edge for place, edge in enumerate(edges)
+            )
+        elif name == "images" and axis == 0:
+            named[name] = tuple(min(image, smaller - 1) for image in cast("Sizes", value))
+        elif name == "lengths":
+            named[name] = re.sub(rf"={size}\b", f"={smaller}", str(value))
+    return named

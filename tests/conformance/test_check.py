@@ -15,7 +15,7 @@ from restride.kernel import Limits
 from restride.reference import from_buffer, to_buffer
 from restride_conformance import Case, Outcome, Verdict, check, run_case
 from restride_conformance.case import OPERATIONS, CheckedOperation, Operation
-from restride_conformance.check import host_bytes, judge, why_not
+from restride_conformance.check import host_bytes, judge, why_not, wrong_elements
 from restride_conformance.operations import require_valid
 from restride_conformance.setting import (
     GUARD_BYTES,
@@ -117,11 +117,11 @@ def test_a_changed_source_is_found() -> None:
 def test_mismatches_show_index_values_and_bits() -> None:
     case, setting = case_and_setting("reorder f32[2,3]{1,0} -> f32[2,3]{0,1}")
     wrong = setting.lowest.copy()
-    setting.lowest[1, 2], wrong[1, 2] = 1.5, -0.0
+    setting.lowest[1, 2], wrong[1, 2] = 1.5, -8.5
     message = outcome_of(case, setting, wrong).message
     assert message.splitlines() == [
         "1 of 6 elements are wrong",
-        "element (1, 2) is -0.0 (0x80000000), expected 1.5 (0x3fc00000)",
+        "element (1, 2) is -8.5 (0xc1080000), expected 1.5 (0x3fc00000)",
     ]
 
 
@@ -155,6 +155,29 @@ def test_a_pred_that_is_neither_0_nor_1_shows_its_bits() -> None:
     first, second = judge(case, setting, setting.source, raw).message.splitlines()
     assert first == "1 of 9 elements are wrong"
     assert second.startswith("element (4,) is True (0x03), expected ")
+
+
+def test_a_wrong_element_tells_where_else_it_lies() -> None:
+    case, setting = case_and_setting("reorder s32[2,3]{strides=(4,1)} -> s32[2,3]{0,1}")
+    source, before = setting.source.view(np.int32), elements_of(setting, setting.destination)
+    wrong, first = setting.lowest.copy(), GUARD_BYTES // 4
+    wrong[0] = source[first + 4 + 1], before[0, 1], source[first - 2]
+    wrong[1] = source[first + 3], source[first + 7], setting.lowest[1, 2] + 1
+    found = [line.partition(": ")[2] for line in wrong_elements(case, setting, wrong, wrong == setting.lowest)[1:]]
+    assert found == [
+        "what source element (1, 1) holds",
+        "its value before the run",
+        "what the source's buffer holds before its elements",
+        "what the source's buffer holds between its elements",
+        "what the source's buffer holds behind its elements",
+    ]
+    case, setting = case_and_setting("reorder u8[64] -> u8[64] data=index")
+    wrong = setting.lowest ^ np.uint8(64)
+    assert not any(": what" in line for line in wrong_elements(case, setting, wrong, wrong == setting.lowest))
+    case, setting = case_and_setting("reorder s32[9] -> f32[9]")
+    wrong = setting.lowest.copy()
+    wrong[0] = setting.lowest[1]
+    assert wrong_elements(case, setting, wrong, wrong == setting.lowest)[1].count(":") == 0, "another type"
 
 
 def test_elements_that_were_not_written_are_counted() -> None:
