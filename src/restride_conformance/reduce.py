@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
+from restride.dtypes import as_dtype
 from restride.errors import RestrideError
 from restride.layout import TensorDesc
 from restride_conformance.case import Case
@@ -166,12 +167,17 @@ def _fewer_boxes(case: Case) -> Iterator[_Change]:
 
 def _fewer_axes(case: Case) -> Iterator[_Change]:
     """Without an axis of the source and of the destination, packed or in the same order as before."""
-    for axis in range(case.src.rank) if case.src.rank > 1 and case.dst.rank else ():
+    has_axes = case.view is None and case.src.rank > 1 and case.dst.rank > 0
+    for axis in range(case.src.rank) if has_axes else ():
         named = _without_axis(case, axis)
         order = write(case.get("permute") or "").partition("->")
         to = order[2].index(order[0][axis]) if order[1] else min(axis, case.dst.rank - 1)
         for keeps_order in (False, True):
-            yield _without(case.src, axis, keeps_order), _without(case.dst, to, keeps_order), named
+            yield (
+                _without(case.src, axis, keeps_order=keeps_order),
+                _without(case.dst, to, keeps_order=keeps_order),
+                named,
+            )
 
 
 def _smaller_sources(case: Case) -> Iterator[_Change]:
@@ -258,23 +264,26 @@ def _resized(desc: TensorDesc, sizes: Sizes) -> TensorDesc:
     return TensorDesc(desc.dtype, sizes)
 
 
-def _without(desc: TensorDesc, axis: int, keeps_order: bool) -> TensorDesc:
-    """The descriptor without an axis: packed, or with the others in the same order and at the same strides."""
+def _without(desc: TensorDesc, axis: int, *, keeps_order: bool) -> TensorDesc:
+    """The descriptor without an axis: packed, or with the others in the same order or at the same strides."""
     sizes, text = (*desc.sizes[:axis], *desc.sizes[axis + 1 :]), str(desc)
     head = f"{desc.dtype}[{','.join(map(str, sizes))}]"
-    if keeps_order and (order := re.search(r"\{([0-9,]+)", text)):
-        kept = [int(each) - (int(each) > axis) for each in order[1].split(",") if int(each) != axis]
-        return TensorDesc.parse(f"{head}{{{','.join(map(str, kept))}{text[order.end() :]}")
-    if keeps_order and (strides := re.search(r"strides=\(([-0-9,]+)\)", text)):
-        numbers = strides[1].split(",")
-        return TensorDesc.parse(
-            f"{head}{{strides=({','.join(numbers[:axis] + numbers[axis + 1 :])}){text[strides.end() :]}"
-        )
+    with suppress(RestrideError):
+        if keeps_order and (order := re.search(r"\]\{([0-9,]+)", text)):
+            kept = [int(each) - (int(each) > axis) for each in order[1].split(",") if int(each) != axis]
+            return TensorDesc.parse(f"{head}{{{','.join(map(str, kept))}{text[order.end() :]}")
+        if keeps_order and (strides := re.search(r"\]\{strides=\(([-0-9,]+)", text)):
+            kept_strides = strides[1].split(",")
+            del kept_strides[axis]
+            return TensorDesc.parse(f"{head}{{strides=({','.join(kept_strides)}{text[strides.end() :]}")
     return TensorDesc(desc.dtype, sizes)
 
 
 def _typed(desc: TensorDesc, dtype: str) -> TensorDesc:
-    return TensorDesc.parse(re.sub("^[^[]+", dtype, str(desc)))
+    """Another element type in the same written layout, or packed where that does not suit it, as a padding value."""
+    with suppress(RestrideError):
+        return TensorDesc.parse(re.sub("^[^[]+", dtype, str(desc)))
+    return TensorDesc(as_dtype(dtype), desc.sizes)
 
 
 def _smaller_layouts(desc: TensorDesc) -> Iterator[TensorDesc]:
