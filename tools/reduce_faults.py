@@ -16,7 +16,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from faults import Fault, FaultError, read_faults
@@ -42,15 +43,15 @@ class Reduction:
     before: Case
     found: Reduced
     outcome: Outcome
-    outcome_without: Outcome
     seconds: float
+    outcome_without: Outcome | None = None
 
     @property
     def problem(self) -> str:
         """What is wrong with it; empty if nothing is."""
         if self.outcome.is_good:
             return f"{self.outcome.verdict} with the fault"
-        if not self.outcome_without.is_good:
+        if self.outcome_without is not None and not self.outcome_without.is_good:
             return f"{self.outcome_without.verdict} without the fault"
         larger = any(new > old for new, old in zip(counts(self.found.case), counts(self.before), strict=True))
         return "larger than before" if larger else ""
@@ -62,7 +63,7 @@ class Reduction:
 
 
 def try_reduction(fault: Fault, line: str, root: Path = ROOT) -> Reduction:
-    """Reduce a case on a copy of ``root`` with the fault; run what is left there in another process, and on ``root``.
+    """Reduce a case on a copy of ``root`` with the fault, and run what is left there in another process.
 
     Raises:
         FaultError: the fault does not fit, or its case does not fail.
@@ -79,9 +80,7 @@ def try_reduction(fault: Fault, line: str, root: Path = ROOT) -> Reduction:
                 case, lambda each: fails_alike(runner.run(each), first), goes_on=lambda: time.monotonic() < late
             )
         with _runner(fault.options, folder) as runner:
-            outcome = runner.run(found.case)
-    with tempfile.TemporaryDirectory(prefix="restride-reduce-") as name, _runner(fault.options, root, name) as runner:
-        return Reduction(fault, case, found, outcome, runner.run(found.case), time.monotonic() - started)
+            return Reduction(fault, case, found, runner.run(found.case), time.monotonic() - started)
 
 
 def _runner(options: str, root: Path, folder: str = "") -> Runner:
@@ -106,7 +105,7 @@ def known_cases() -> dict[str, str]:
 
 def try_reductions(faults: Sequence[Fault], jobs: int = 1) -> Iterator[Reduction | FaultError]:
     """The reduction of each fault's case, ``jobs`` at a time, in the order of the faults, or why there is none."""
-    cases = known_cases()
+    cases, without = known_cases(), dict[str, Runner]()
 
     def tried(fault: Fault) -> Reduction | FaultError:
         try:
@@ -114,8 +113,16 @@ def try_reductions(faults: Sequence[Fault], jobs: int = 1) -> Iterator[Reduction
         except FaultError as error:
             return error
 
-    with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(tried, faults)
+    with ExitStack() as opened, ThreadPoolExecutor(jobs) as pool:
+        folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="restride-reduce-"))
+        for found in pool.map(tried, faults):
+            if isinstance(found, FaultError):
+                yield found
+                continue
+            options = found.fault.options
+            if options not in without:
+                without[options] = opened.enter_context(_runner(options, ROOT, folder))
+            yield replace(found, outcome_without=without[options].run(found.found.case))
 
 
 def main(arguments: list[str] | None = None) -> int:

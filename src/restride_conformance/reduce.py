@@ -15,10 +15,11 @@ from typing import cast
 from restride.dtypes import as_dtype
 from restride.errors import RestrideError
 from restride.layout import TensorDesc
+from restride.layout.overlap import require_injective
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome
-from restride_conformance.spelling import Call, Entries, Sizes, Value, View, Window, read_integers, write
+from restride_conformance.spelling import Call, Entries, Index, Sizes, Value, View, Window, read_integers, write
 
 MOST_TRIALS = 200
 """Cases that a reduction tries at most, unless another number is given."""
@@ -114,6 +115,7 @@ def _of_kind(case: Case, changes: Callable[[Case], Iterator[_Change]]) -> Iterat
             fewer = all(new <= old for new, old in zip(counts(simpler), counts(case), strict=True))
             if fewer and measure(simpler) < measure(case) and (simpler.dst.numel or not case.dst.numel):
                 require_valid(simpler)
+                require_injective(simpler.dst, "destination")
                 yield simpler
 
 
@@ -320,19 +322,27 @@ _BY_AXES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
 """The parameters that may hold the axes along which their numbers vary."""
 
 
+def _following_step(step: Index | Call, size: int, smaller: int) -> Index | Call:
+    """A step of a view for a smaller axis: its size where a call names that, or a factor of it where a reshape does."""
+    if not isinstance(step, Call) or step.method == "permute":
+        return step
+    numbers = list(step.numbers)
+    if size in numbers:
+        numbers[numbers.index(size)] = smaller
+    elif step.method == "reshape":
+        place = next((at for at, number in enumerate(numbers) if number * smaller % size == 0), None)
+        if place is not None:
+            numbers[place] = numbers[place] * smaller // size
+    return Call(step.method, tuple(numbers))
+
+
 def _following(case: Case, axis: int, smaller: int) -> _Parameters:
     """The parameters with what follows from the size of an axis of the source: numbers of a view, boxes, entries."""
     size, named = case.src.sizes[axis], _named(case)
     axes = cast("Sizes", case.get("axes") or ())
     for name, value in named.items():
         if isinstance(value, View):
-            steps = (
-                Call(step.method, tuple(smaller if each == size else each for each in step.numbers))
-                if isinstance(step, Call) and step.method != "permute"
-                else step
-                for step in value.steps
-            )
-            named[name] = View(tuple(steps))
+            named[name] = View(tuple(_following_step(step, size, smaller) for step in value.steps))
         elif isinstance(value, TensorDesc):
             place = axis + value.rank - case.src.rank
             if place >= 0 and value.sizes[place] == size:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from restride_conformance.case import Case
@@ -17,6 +19,10 @@ LINES = (
     "pad f32[4,5]{1,0} -> f32[7,6]{1,0} before=(1,0) behind=(2,1) mode=reflect",
     "rearrange u8[6,4]{1,0} -> u8[3,8]{1,0} pattern=(h,s),w->h,(s,w) lengths=s=2",
     "equal s64[3,5]{1,0} -> pred[3,5]{1,0} other=f64[5]{0} out=new",
+    "roll u8[4,6,8]{2,1,0} -> u8[4,6,8]{2,1,0} shift=(3,-2) axes=(0,2)",
+    "reorder f32[3,5,7]{2,1,0} -> u8[3,5,7]{2,1,0} src_scale=1:(0.5,-2,3,4,5) dst_scale=(0,2)",
+    "reorder s32[9,5]{1,0:T(1,1)} -> s32[9,5]{1,0:T(4,3)pad(12,8)=-1} seed=191",
+    "crop_resize u8[20,30,3]{2,1,0} -> f32[2,6,5,3]{3,2,1,0} boxes=(2,3,10,12,-4,5,7,30) axes=(0,1) mode=linear",
 )
 
 
@@ -44,6 +50,51 @@ def test_what_the_failure_needs_stays() -> None:
     reduced = reduce(case, lambda each: each.src.sizes[0] >= 3 and each.src.dtype.name == "f32", most=1000)
     assert reduced.case.src.sizes[0] == 3
     assert (reduced.case.parameters, reduced.case.seed, str(reduced.case.src)[:3]) == ((), 0, "f32")
+
+
+@pytest.mark.parametrize(
+    ("line", "needed", "left"),
+    [
+        (
+            "slice f32[200,300]{1,0} -> f32[5,14]{0,1} offsets=(150,1) sizes=(14,28) strides=(3,-2)",
+            lambda case: case.integers("strides")[-1] == -2 and case.integers("sizes")[-1] >= 3,
+            "slice u8[3]{0} -> u8[1]{0} offsets=(0) sizes=(3) strides=(-2)",
+        ),
+        (
+            "crop_resize u8[9,30] -> f32[4,12,10] boxes=(2,3,10,12,-4,5,7,30,-3,-2,5,4,3,5,4,6) axes=(0,1) mode=linear",
+            lambda case: len(case["boxes"]) >= 8,
+            "crop_resize u8[1,1]{1,0} -> u8[2,1,1]{2,1,0} boxes=(0,0,1,1,-1,0,0,1) axes=(0,1) mode=linear",
+        ),
+        (
+            "reorder u8[2,3,5,7] -> u8[2,5,7,3] permute=NCHW->NHWC",
+            lambda case: case["permute"] is not None and case.dst.numel > 3 and case.src.rank > 1,
+            "reorder u8[1,4]{1,0} -> u8[1,4]{1,0} permute=HW->HW",
+        ),
+        (
+            "reorder f32[6,70,5]{0,2,1} -> f32[6,70,5]{strides=(1,42,7)}",
+            lambda case: (
+                "{0,2,1}" in str(case.src)
+                or ("{0,1}" in str(case.src) and case.src.sizes[0] > 1 and case.src.sizes[1] > 64)
+            ),
+            "reorder u8[2,65]{0,1} -> u8[2,65]{1,0}",
+        ),
+        (
+            "reorder f32[8,6] -> f32[3,4] view=[::-1].reshape(4,12).permute(1,0)[:3]",
+            lambda case: case.view is not None and "reshape" in str(case.view),
+            "reorder u8[1,1]{1,0} -> u8[1,1]{1,0} view=.reshape(1,1)",
+        ),
+        (
+            "equal s64[3,5] -> pred[3,5] other=f64[5]",
+            lambda case: case["other"].dtype.name == "f64" and case.dst.sizes[-1] >= 4,
+            "equal pred[1]{0} -> pred[4]{0} other=f64[4]{0}",
+        ),
+    ],
+)
+def test_what_follows_from_a_size_goes_with_it(line: str, needed: Callable[[Case], bool], left: str) -> None:
+    case = Case.parse(line)
+    assert needed(case)
+    reduced = reduce(case, needed)
+    assert (str(reduced.case), reduced.ended_early) == (left, False)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,29 @@
+"""What ``restride test --reduce`` leaves of the case that shows a planted fault, for a sample of the faults."""
+
+from __future__ import annotations
+
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from support.devices import open_device
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import faults  # noqa: E402  tools/ is no package
+import reduce_faults  # noqa: E402
+
+COUNT = 20
+
+
+@pytest.mark.slow
+def test_what_is_left_of_a_case_fails_with_its_fault_alone_and_is_no_larger() -> None:
+    open_device("vulkan").close()
+    known = reduce_faults.reducible(faults.read_faults(), reduce_faults.known_cases())
+    sample = sorted(
+        (fault for fault in known if not fault.options), key=lambda fault: sha256(fault.name.encode()).digest()
+    )
+    found = list(reduce_faults.try_reductions(sample[:COUNT]))
+    assert [str(each) for each in found if isinstance(each, faults.FaultError) or each.problem] == []
+    assert sum(each.found.case.elements < each.before.elements for each in found) >= COUNT * 3 // 4
