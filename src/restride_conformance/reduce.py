@@ -202,16 +202,11 @@ def _smaller_destinations(case: Case) -> Iterator[_Change]:
 
 
 def _plainer_layouts(case: Case) -> Iterator[_Change]:
-    """With packed tensors, or a smaller number in a tile, a stride or an offset."""
     src, dst, named = case.src, case.dst, _named(case)
     packed = [TensorDesc(desc.dtype, desc.sizes) for desc in (src, dst)]
     yield packed[0], packed[1], named
     yield packed[0], dst, named
     yield src, packed[1], named
-    for plainer in _smaller_layouts(src):
-        yield plainer, dst, named
-    for plainer in _smaller_layouts(dst):
-        yield src, plainer, named
 
 
 def _plainer_types(case: Case) -> Iterator[_Change]:
@@ -223,10 +218,15 @@ def _plainer_types(case: Case) -> Iterator[_Change]:
 
 
 def _smaller_numbers(case: Case) -> Iterator[_Change]:
+    """With a smaller number in a parameter, a tile, a stride or an offset."""
     named = _named(case)
     for name, value in named.items():
         for shorter in _with_smaller_numbers(write(value)):
             yield case.src, case.dst, named | {name: shorter}
+    for smaller in _smaller_layouts(case.src):
+        yield smaller, case.dst, named
+    for smaller in _smaller_layouts(case.dst):
+        yield case.src, smaller, named
 
 
 _KINDS = (
