@@ -184,7 +184,8 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
         )
     # Right elements are drawn as they came, even within an interval, so that only wrong ones show as a difference.
     drawn = pictures.draw(case, np.where(right, actual, setting.lowest), actual)
-    return Outcome(str(case), Verdict.FAILED, "\n".join(findings), pictures=drawn, wrong=pictures.draw_wrong(right))
+    wrong = pictures.draw_wrong(right, bits_of(elements_of(setting, setting.destination)) == bits_of(actual))
+    return Outcome(str(case), Verdict.FAILED, "\n".join(findings), pictures=drawn, wrong=wrong)
 
 
 def _as_flushed(setting: Setting, actual: Array) -> str:

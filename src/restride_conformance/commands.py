@@ -71,7 +71,7 @@ _MOST_REDUCED = 10
 _REDUCE_SECONDS = 120
 """Seconds for the reduction of one case, after which it ends early."""
 
-_REDUCIBLE = (Verdict.FAILED, Verdict.TIMEOUT, Verdict.CRASHED)
+_REDUCIBLE = (Verdict.FLAKY, Verdict.FAILED, Verdict.TIMEOUT, Verdict.CRASHED)
 
 MODES = ("correctness", "perf", "list")
 

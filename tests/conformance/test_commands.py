@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -31,6 +32,7 @@ from restride_conformance.case import Case
 from restride_conformance.choice import last_failed_file as last_failed
 from restride_conformance.choice import write_last_failed
 from restride_conformance.commands import _exit as exit_of
+from restride_conformance.commands import _reduce_all as reduce_all
 from restride_conformance.record import Aftermath, Outcome
 from restride_conformance.run.runner import Runner, WorkerDied, WorkerProcess
 
@@ -141,6 +143,22 @@ def test_what_is_expected_to_fail_is_not_reduced(capsys, tmp_path):
     assert restride_test(capsys, "--repro", WRONG, "--write-expectations", tmp_path)[0] == 1
     code, out, _ = restride_test(capsys, "--repro", WRONG, "--reduce", "--expect", tmp_path)
     assert (code, "of 200 trials" in out) == (0, False)
+
+
+def test_what_is_flaky_is_reduced_to_what_is_flaky_too(capsys):
+    """The runner repeats each trial as it did the case."""
+
+    def run(case):
+        return Outcome(str(case), Verdict.FLAKY if case.dst.numel > 4 else Verdict.PASSED, "right in 3 of 5")
+
+    cases, simplest = [Case.parse(WRONG), Case.parse(RIGHT)], []
+    judged = dict(enumerate(map(run, cases)))
+    judged[1] = replace(judged[1], verdict=Verdict.MISTRUSTED)
+    reduce_all(SimpleNamespace(run=run), cases, judged, simplest)
+    reduced = Case.parse(judged[0].reduced)
+    assert (reduced.dst.numel, simplest) == (5, [run(reduced)])
+    assert judged[1].reduced == ""
+    assert capsys.readouterr().out.startswith(f"reduced to {reduced} (")
 
 
 def test_a_report_has_nothing_to_force(capsys, tmp_path):

@@ -155,7 +155,8 @@ def _details(record: Record, outcome: Outcome, *, is_open: bool) -> str:
 
 def _pictures(outcome: Outcome) -> Iterator[str]:
     if outcome.wrong:
-        yield _picture(outcome.wrong, "wrong elements in red; the last axis goes across, all others down")
+        kept = "amber if they are as before the run"
+        yield _picture(outcome.wrong, f"wrong elements in red, {kept}; the last axis goes across, all others down")
     if outcome.pictures is not None:
         gain = outcome.pictures.gain
         factor = f"{gain:,}" if gain < 1e6 else f"2^{gain.bit_length() - 1}"

@@ -28,7 +28,7 @@ LARGE = 256
 """If the longer side has more pixels, every nth row and column is drawn; of the difference, the largest value of each
 square of n by n pixels."""
 NAN_COLOUR = (255, 0, 255)
-RIGHT, WRONG, LINE = (150, 158, 168), (208, 32, 32), (112, 120, 130)
+RIGHT, WRONG, KEPT, LINE = (150, 158, 168), (208, 32, 32), (240, 170, 0), (112, 120, 130)
 """Colours of a picture of wrong elements, seen on white and on black: elements, and the lines between large ones."""
 _LINED = 8  # lines surround an element that is drawn with at least this many pixels
 
@@ -59,19 +59,23 @@ def draw(case: Case, expected: Array, actual: Array) -> Pictures | None:
     return Pictures(_file(_shades(expected, low, high)), _file(_shades(actual, low, high)), _file(levels), gain)
 
 
-def draw_wrong(right: Array) -> bytes:
-    """A picture of the wrong elements in red, the last axis across and all others down; empty if all are right.
+def draw_wrong(right: Array, kept: Array) -> bytes:
+    """A picture of the wrong elements, the last axis across and all others down; empty if all are right.
 
-    Of more than ``LARGE`` rows or columns, a square of elements is red if one of them is wrong.
+    They are red, and amber where they are as before the run, by the mask ``kept``. Of more than ``LARGE`` rows or
+    columns, a square of elements is red or amber if one of them is.
     """
     if right.all():
         return b""
-    wrong = ~right.reshape(-1, right.shape[-1] if right.ndim else 1)
-    step = _step(*wrong.shape)
-    for axis, size in enumerate(wrong.shape):
-        wrong = np.logical_or.reduceat(wrong, range(0, size, step), axis=axis)
-    factor = max(1, SMALL // max(wrong.shape))
-    cells = np.where(wrong[..., None], np.array(WRONG, np.uint8), np.array(RIGHT, np.uint8))
+    shape = (-1, right.shape[-1] if right.ndim else 1)
+    cells = np.array(RIGHT, np.uint8)
+    for mask, colour in ((~right & kept, KEPT), (~right & ~kept, WRONG)):
+        shown = mask.reshape(shape)
+        step = _step(*shown.shape)
+        for axis, size in enumerate(shown.shape):
+            shown = np.logical_or.reduceat(shown, range(0, size, step), axis=axis)
+        cells = np.where(shown[..., None], np.array(colour, np.uint8), cells)
+    factor = max(1, SMALL // max(cells.shape[:2]))
     pixels = cells.repeat(factor, axis=0).repeat(factor, axis=1)
     if factor >= _LINED:
         pixels[::factor] = pixels[:, ::factor] = LINE

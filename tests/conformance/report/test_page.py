@@ -131,7 +131,9 @@ def test_the_smallest_failure_comes_first_with_its_wrong_elements(visit):
     right = np.ones((6, 4), np.bool_)
     right[:, 2] = False
     large = outcome("FAILED", "reorder u8[60,40]{1,0} -> u8[60,40]{0,1}")
-    small = replace(outcome("FAILED", "reorder u8[6,4]{1,0} -> u8[6,4]{0,1}", "6 are wrong"), wrong=draw_wrong(right))
+    small = replace(
+        outcome("FAILED", "reorder u8[6,4]{1,0} -> u8[6,4]{0,1}", "6 are wrong"), wrong=draw_wrong(right, right)
+    )
     page = visit(example(outcomes=(large, *passed("reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"), small)))
     assert bad_cases(page) == [small.case, large.case]
     image = page.locator("main > section").first.locator("figure img")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from restride.dtypes import DTYPES
 from restride_conformance.case import Case
-from restride_conformance.report.pictures import NAN_COLOUR, WRONG, draw, draw_wrong, png
+from restride_conformance.report.pictures import KEPT, NAN_COLOUR, WRONG, draw, draw_wrong, png
 
 image_module = pytest.importorskip("PIL.Image")
 
@@ -180,15 +180,20 @@ def test_the_widest_range_of_f64_is_drawn():
 
 def test_wrong_elements_are_red_in_the_order_of_the_last_axis():
     right = np.ones((2, 3, 4), np.bool_)
-    right[1, 0, 2] = False
-    pixels = decoded(draw_wrong(right))
+    right[1, 0, 2] = right[1, 2, 3] = False
+    kept = np.zeros((2, 3, 4), np.bool_)
+    kept[1, 2, 3] = kept[0, 0, 0] = True
+    pixels = decoded(draw_wrong(right, kept))
     assert pixels.shape == (6 * 26, 4 * 26, 3)
     assert np.argwhere((pixels[13::26, 13::26] == WRONG).all(axis=-1)).tolist() == [[3, 2]]
-    assert draw_wrong(np.ones((2, 3), np.bool_)) == draw_wrong(np.ones((0, 3), np.bool_)) == b""
+    assert np.argwhere((pixels[13::26, 13::26] == KEPT).all(axis=-1)).tolist() == [[5, 3]], "amber: as before the run"
+    right = np.ones((0, 3), np.bool_)
+    assert draw_wrong(right, right) == b""
 
 
 def test_one_wrong_element_of_many_is_still_red():
     right = np.ones((3, 100_000), np.bool_)
     right[2, 77_777] = False
-    assert (decoded(draw_wrong(right)) == WRONG).all(axis=-1).sum() == 1
-    assert (decoded(draw_wrong(np.zeros((), np.bool_))) == WRONG).all(axis=-1).any()
+    assert (decoded(draw_wrong(right, right)) == WRONG).all(axis=-1).sum() == 1
+    wrong = np.zeros((), np.bool_)
+    assert (decoded(draw_wrong(wrong, wrong)) == WRONG).all(axis=-1).any()
