@@ -15,6 +15,7 @@ from typing import cast
 from restride.dtypes import as_dtype
 from restride.errors import RestrideError
 from restride.layout import TensorDesc
+from restride.layout.argument import laid_out
 from restride.layout.overlap import require_injective
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
@@ -84,8 +85,8 @@ def fails_alike(outcome: Outcome, first: Outcome) -> bool:
 
 
 def _error(outcome: Outcome) -> str:
-    """The name of the error at the beginning of a message such as ``DescriptorError: ...``; empty for another."""
-    named = re.match(r"(?:a mistake in restride: )?([A-Z]\w+): ", outcome.message)
+    """What an error is known by: ``DescriptorError: ...`` by its name; empty for a message about a wrong result."""
+    named = re.match(r"(?:a mistake in restride: )?([A-Z]\w+(?=: )|the operation made)", outcome.message)
     return named[1] if named else ""
 
 
@@ -120,7 +121,7 @@ def _of_kind(case: Case, changes: Callable[[Case], Iterator[_Change]]) -> Iterat
 
 
 def _fitted(op: str, src: TensorDesc, dst: TensorDesc, named: _Parameters) -> Case:
-    """The case with the window of a slice inside its source, and the destination's sizes those of the result."""
+    """The case with the window of a slice inside its source, and the destination that the result has."""
     own = {name: value for name, value in named.items() if name != "seed"}
     if op == "slice" and {"offsets", "sizes"} <= own.keys():
         viewed = View.read(write(named["view"])).sizes(src.sizes) if "view" in named else src.sizes
@@ -130,7 +131,12 @@ def _fitted(op: str, src: TensorDesc, dst: TensorDesc, named: _Parameters) -> Ca
         own |= {"sizes": windows, "offsets": tuple(map(min, offsets, most))}
     case = Case(op, src, dst, tuple(own.items()), int(write(named.get("seed", 0))))
     sizes = case.operation.sizes(case)
-    return case if sizes == dst.sizes else Case(op, src, _resized(dst, sizes), case.parameters, case.seed)
+    if case.view is None and case["out"] not in (None, "same", "new", "default"):
+        like = src if case["out"] == "any" else TensorDesc(dst.dtype, sizes)
+        fitting = laid_out(_resized(like, sizes), case.layout, dst.dtype)
+    else:
+        fitting = dst if sizes == dst.sizes else _resized(dst, sizes)
+    return case if fitting is dst else Case(op, src, fitting, case.parameters, case.seed)
 
 
 def _named(case: Case) -> _Parameters:

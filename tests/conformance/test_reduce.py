@@ -84,6 +84,11 @@ def test_what_the_failure_needs_stays() -> None:
             "reorder u8[1,1]{1,0} -> u8[1,1]{1,0} view=.reshape(1,1)",
         ),
         (
+            "reorder u8[20,3,5,6]:nChw16c -> u8[20,3,5,6]:nChw16c out=any",
+            lambda case: case["out"] == "any" and "nChw" in str(case.src) and case.dst.numel > 4,
+            "reorder u8[1,1,1,5]:nChw2c -> u8[1,1,1,5]:nChw2c out=any",
+        ),
+        (
             "equal s64[3,5] -> pred[3,5] other=f64[5]",
             lambda case: case["other"].dtype.name == "f64" and case.dst.sizes[-1] >= 4,
             "equal pred[1]{0} -> pred[4]{0} other=f64[4]{0}",
@@ -102,6 +107,7 @@ def test_what_follows_from_a_size_goes_with_it(line: str, needed: Callable[[Case
     [
         ("1 of 4 elements are wrong", True),
         ("DescriptorError: sizes [1] do not fit", False),
+        ("the operation made u8[2]{0}, expected u8[2]{strides=(2)}", False),
         ("a mistake in restride: IndexError: 1", False),
     ],
 )
