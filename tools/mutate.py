@@ -61,7 +61,7 @@ _SECTION = f"""\
 `python tools/mutate.py` plants the faults of `tools/faults.toml` in copies of the shaders and of the package, one at a
 time, and runs `restride test` with the arguments shown until the first case that does not pass, which this table keeps.
 A test of `tests/` shows what no case runs, such as `rs.stream`. `--sample 40 --seed N` tries 40 of them, and `--resume`
-goes on with a run that was stopped.
+goes on with a run that was stopped. `tools/reduce_faults.py` judges what `--reduce` leaves of these cases.
 
 <!-- faults: python tools/mutate.py --write -->
 
