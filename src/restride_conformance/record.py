@@ -217,8 +217,8 @@ class Outcome:
         or their median; ``bytes`` are those that the work must read and write.
     wrong: a PNG file that shows which elements are wrong; empty if none are.
     exported: the name of the folder with the case's reproducer; empty if it was not exported.
-    expected: how the case is known to fail: a word of ``EXPECTED``, or ``FLAKE``; empty if it is not known to.
     reduced: the line of the simplest case found that has this verdict too; empty if none was sought, or is simpler.
+    expected: how the case is known to fail: a word of ``EXPECTED``, or ``FLAKE``; empty if it is not known to.
     """
 
     case: str
@@ -230,8 +230,8 @@ class Outcome:
     pictures: Pictures | None = None
     wrong: bytes = b""
     exported: str = ""
-    expected: str = ""
     reduced: str = ""
+    expected: str = ""
 
     @property
     def is_good(self) -> bool:
