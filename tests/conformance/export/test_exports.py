@@ -65,6 +65,20 @@ def test_each_chosen_case_gets_a_folder_and_its_outcome_the_name(tmp_path):
     assert exported.error is None
 
 
+def test_reduced_cases_get_folders_too_once_and_over_none(tmp_path):
+    small, old = "reorder u8[1,3]{1,0} -> u8[1,3]{0,1}", "reorder u8[3,1]{1,0} -> u8[3,1]{0,1}"
+    Exports(tmp_path).write([Outcome(old, Verdict.FAILED, "before")], HOST, Target())
+    simplest = [Outcome(line, Verdict.FAILED, "now") for line in (RIGHT, small, small, old)]
+    exported = Exports(tmp_path).write([Outcome(RIGHT, Verdict.FAILED)], HOST, Target(), simplest)
+    assert exported.said == (
+        f"exported {tmp_path / name(RIGHT)}",
+        f"exported {tmp_path / name(small)}",
+        f"not exported: {old}: --export: {tmp_path / name(old)} exists; --force replaces it",
+    )
+    messages = [json.loads((tmp_path / name(line) / "case.json").read_text())["message"] for line in (small, old)]
+    assert messages == ["now", "before"]
+
+
 def test_without_a_failure_no_folder_is_made_and_it_is_said(tmp_path):
     exported = Exports(tmp_path / "bugs").write([Outcome(RIGHT, Verdict.PASSED)] * 3, HOST, Target())
     assert exported.said == ("nothing to export: all 3 passed",)
