@@ -18,6 +18,7 @@ from restride.command.files import require_apart, require_places
 from restride.command.options import whole_number
 from restride.command.parser import Commands, add_command, add_device_options, missing_runtimes
 from restride.command.process import Exit, NothingSelected, UsageError, say, tell, why_ended
+from restride.errors import prefixed
 from restride.kernel import Limits
 from restride.progress import Progress
 from restride.runtime import RUNTIMES, choose_runtime
@@ -36,12 +37,12 @@ from restride_conformance.report.junit import write_junit
 from restride_conformance.report.merge import merge
 from restride_conformance.report.page import write_page
 from restride_conformance.report.summary import speed_text, summary
+from restride_conformance.run.groups import shapes_under
 from restride_conformance.run.limits import BOUNDS
 from restride_conformance.run.parallel import run_all
 from restride_conformance.run.runner import Runner
 from restride_conformance.run.validation import PROFILES
 from restride_conformance.shader import shader_under_test
-from restride_conformance.shader.contract import CONTRACT
 from restride_conformance.sweep import CATALOGUES
 
 _DESCRIPTION = f"""\
@@ -206,7 +207,7 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--validate", choices=PROFILES, metavar="PROFILE", help=text)
     text = "use no more than the limits of a small device (runtime vulkan)"
     group.add_argument("--limits", choices=BOUNDS, help=text)
-    text = "run each case in work groups of each of the sizes 32 to 512 that the device takes"
+    text = "run each case in work groups of other sizes, 32 to 512, and shapes, such as 8x8"
     group.add_argument("--groups", action="store_true", help=text)
     group.add_argument("--shader", metavar="FILE", help="your own kernel, GLSL or SPIR-V")
     group.add_argument("--as", dest="module", metavar="MODULE", help="the module it replaces, such as strided_copy")
@@ -305,11 +306,12 @@ def _target(arguments: argparse.Namespace, folder: Path) -> Target:
     """The target that the options ask for; a user's shader is compiled into ``folder`` and checked."""
     if (arguments.shader is None) != (arguments.module is None):
         raise UsageError("--shader FILE and --as MODULE go together")
-    if arguments.groups and arguments.shader is not None:
-        raise UsageError(f"--groups and --shader: contract {CONTRACT} fixes the size of a kernel's work groups")
     if arguments.groups and arguments.mode == "perf":
         raise UsageError("--groups and --mode perf: a speed is that of one size of work groups")
     shader = None if arguments.shader is None else shader_under_test(arguments.shader, arguments.module, folder)
+    if arguments.groups and shader is not None:
+        with prefixed(f"--groups: shader {shader.source}"):
+            shapes_under(shader)
     return Target(
         device=arguments.device,
         runtime=choose_runtime(arguments.runtime),

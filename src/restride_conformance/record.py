@@ -20,7 +20,7 @@ from restride_conformance.case import Case
 FLUSHED = "as on a device that takes denormals of f32 for zeros"
 """The text in the message of a passed case with flushed elements; both answers are right."""
 
-ONE_SIZE = "no work-group size to vary"
+ONE_SIZE = "no work groups to vary"
 """The beginning of a line in the message of a case that ``--groups`` runs once; the reason follows."""
 
 Profile = Literal["core", "sync", "practices", "gpu"]
@@ -51,7 +51,7 @@ class Target:
     driver: absolute path of the ICD manifest that the Vulkan loader is to use; None: the drivers that it finds.
     validate: a profile of the Khronos validation layer; a case with messages of the layer fails.
     limits: the small device to whose limits the device is narrowed; None: the device's own limits.
-    groups: a case runs in work groups of each size that the device takes; see ``run.groups``.
+    groups: a case runs in work groups of each shape that the device takes; see ``run.groups``.
     repeat: how many times a case runs, in two processes in turn. replay: how many times its command buffers are
         submitted. under_load, in_batch: it runs while the device has other work; also in one batch with other work.
     """
@@ -219,6 +219,7 @@ class Outcome:
     exported: the name of the folder with the case's reproducer; empty if it was not exported.
     reduced: the line of the simplest case found that has this verdict too; empty if none was sought, or is simpler.
     expected: how the case is known to fail: a word of ``EXPECTED``, or ``FLAKE``; empty if it is not known to.
+    groups: the shape of the work groups in which it went wrong, such as ``8x8``; empty if that is the usual one.
     """
 
     case: str
@@ -232,6 +233,7 @@ class Outcome:
     exported: str = ""
     reduced: str = ""
     expected: str = ""
+    groups: str = ""
 
     @property
     def is_good(self) -> bool:

@@ -1,9 +1,8 @@
-"""Run a case in work groups of each size that the device takes, and judge whether the size decides if it is right."""
+"""Run a case in work groups of each shape that the device takes, and judge whether the shape decides if it is right."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,44 +10,62 @@ from restride.kernel import KernelSpec
 from restride.plan.dispatches import GROUP_SIZE
 from restride.runtime import Memory, Runtime
 from restride.runtime.instance import physical_devices
-from restride_conformance.record import ONE_SIZE, Outcome, SmallDevice, Verdict, worst
+from restride_conformance.record import ONE_SIZE, Outcome, ShaderUnderTest, SmallDevice, Verdict, worst
 from restride_conformance.run.limits import BOUNDS
-from restride_conformance.shader.groups import SIZES, resized, why_fixed
+from restride_conformance.shader import module_source
+from restride_conformance.shader.groups import SHAPES, Shape, reshaped, shapes_of, shapes_of_shader, usual_shape
+
+ShapesOf = Callable[[str], Sequence[Shape]]
+"""A function that returns the shapes, besides the usual one, that the groups of a module may have."""
 
 
-def sizes_on(index: int, limits: SmallDevice | None) -> tuple[int, ...]:
-    """The sizes that the device of this index takes, narrowed to ``limits``; the usual one first."""
+def shapes_on(index: int, limits: SmallDevice | None) -> tuple[Shape, ...]:
+    """The shapes that the device of this index takes, narrowed to ``limits``; the usual one first."""
     physical = physical_devices()[index]
     if limits is not None:
         physical = BOUNDS[limits].narrowed(physical)
-    return tuple(size for size in SIZES if size <= max(physical.max_group_size, GROUP_SIZE))
+    return tuple(shape for shape in SHAPES if shape.size <= max(physical.max_group_size, GROUP_SIZE))
+
+
+def shapes_under(shader: ShaderUnderTest | None) -> ShapesOf:
+    """The shapes of each module; with a shader under test, that one alone has several.
+
+    Raises:
+        DescriptorError: the shader has one shape.
+    """
+    if shader is None:
+        return shapes_of
+    shapes = shapes_of_shader(module_source(shader)(shader.module), shader.module)
+    return lambda module: shapes if module == shader.module else ()
 
 
 class GroupedRuntime:
-    """A ``Runtime`` that wraps another and dispatches in groups of ``size`` whatever can be.
+    """A ``Runtime`` that wraps another and dispatches in groups of ``shape`` whatever can be; None: the usual one.
 
-    The other is opened with a source of modules ``with_sizes``.
+    The other is opened with a source of modules ``with_shapes``.
 
-    modules: those dispatched since ``begin``.
+    shapes: those that the device takes.
+    modules: those dispatched since ``regroup`` that have other shapes than the usual one.
     """
 
-    def __init__(self, runtime: Runtime, sizes: tuple[int, ...]) -> None:
+    def __init__(self, runtime: Runtime, shapes: Sequence[Shape] = SHAPES, shapes_of: ShapesOf = shapes_of) -> None:
         self._runtime = runtime
-        self.sizes = sizes
-        self.begin(GROUP_SIZE)
+        self.shapes = shapes
+        self.shapes_of = shapes_of
+        self.regroup(None)
 
-    def begin(self, size: int) -> None:
-        """Dispatch in groups of ``size`` from now on."""
-        self.size = size
+    def regroup(self, shape: Shape | None) -> None:
+        """Dispatch in groups of ``shape`` from now on."""
+        self.shape = shape
         self.modules: set[str] = set()
 
     @property
-    def manner(self) -> str:
-        """The last line of a message about what happens now: the size of groups, or nothing for the usual one."""
-        return "" if self.size == GROUP_SIZE else f"\nin work groups of {self.size}"
+    def groups(self) -> str:
+        """The text of the shape; empty for the usual one."""
+        return "" if self.shape is None else str(self.shape)
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
-        self._runtime.submit(self._resized(kernels), memories)
+        self._runtime.submit(self._reshaped(kernels), memories)
 
     def copy(
         self,
@@ -59,63 +76,72 @@ class GroupedRuntime:
         dst_offset: int = 0,
         kernels: Sequence[KernelSpec] = (),
     ) -> None:
-        self._runtime.copy(src, dst, nbytes, src_offset, dst_offset, self._resized(kernels))
+        self._runtime.copy(src, dst, nbytes, src_offset, dst_offset, self._reshaped(kernels))
 
-    def _resized(self, kernels: Sequence[KernelSpec]) -> list[KernelSpec]:
-        self.modules.update(kernel.shader for kernel in kernels)
-        return [resized(kernel, self.size, self._runtime.limits) for kernel in kernels]
+    def _reshaped(self, kernels: Sequence[KernelSpec]) -> list[KernelSpec]:
+        self.modules.update(kernel.shader for kernel in kernels if self.shapes_of(kernel.shader))
+        return [
+            reshaped(kernel, self.shape, self._runtime.limits)
+            if self.shape is not None and self.shape in self.shapes_of(kernel.shader)
+            else kernel
+            for kernel in kernels
+        ]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runtime, name)
 
 
 def run_in_groups(runtime: GroupedRuntime, run: Callable[[], Outcome]) -> Outcome:
-    """The outcome of a case that ``run`` runs once, from one run for each size of groups.
+    """The outcome of a case that ``run`` runs once, from one run for each shape of groups that a module of it has.
 
-    A case that is right with some sizes and wrong with others is run again with one of each: FAILED if both are as
-    before, else FLAKY. One that dispatches no module whose size can vary runs once, and its message says so.
+    A case that is right in some shapes and wrong in others is run again in one of each: FAILED if both are as before,
+    else FLAKY. One that dispatches no kernel runs once, and its message says so.
 
     Raises:
         Exception: whatever ``run`` raises.
     """
-    usual = _run(runtime, GROUP_SIZE, run)
+    usual = _run(runtime, None, run)
     if usual.verdict in (Verdict.SKIPPED, Verdict.UNIMPLEMENTED):
         return usual
-    if all(map(why_fixed, runtime.modules)):
-        return replace(usual, message="\n".join([*filter(None, [usual.message]), *_reasons(runtime.modules)]))
-    outcomes = {GROUP_SIZE: usual}
-    for size in runtime.sizes[1:]:
-        outcomes[size] = _run(runtime, size, run)
+    modules = runtime.modules
+    taken = {shape for module in modules for shape in runtime.shapes_of(module)}
+    if not taken:
+        reason = f"{ONE_SIZE}: no kernel is dispatched"
+        return replace(usual, message="\n".join([*filter(None, [usual.message]), reason]))
+    outcomes: dict[Shape | None, Outcome] = {None: usual}
+    for shape in runtime.shapes:
+        if shape in taken:
+            outcomes[shape] = _run(runtime, shape, run)
     seconds = sum(outcome.seconds for outcome in outcomes.values())
-    right = [size for size, outcome in outcomes.items() if outcome.verdict.is_right]
-    wrong = [size for size in outcomes if size not in right]
+    right = [shape for shape, outcome in outcomes.items() if outcome.verdict.is_right]
+    wrong = [shape for shape in outcomes if shape not in right]
     if not wrong:
         return replace(usual, seconds=seconds)
     worse = outcomes[wrong[0]]
+    usual_text = " and ".join(sorted({str(usual_shape(module)) for module in modules}))
+
+    def text(shapes: Iterable[Shape | None]) -> str:
+        return ", ".join(str(shape or usual_text) for shape in shapes)
+
     if not right:
-        verdict, line = worst(outcome.verdict for outcome in outcomes.values()), f"wrong with groups of {_text(wrong)}"
+        verdict, line = worst(outcome.verdict for outcome in outcomes.values()), f"wrong with groups of {text(wrong)}"
     else:
-        line = f"right with groups of {_text(right)}, wrong with {_text(wrong)}"
-        changed = [size for size in (right[0], wrong[0]) if _run(runtime, size, run).verdict != outcomes[size].verdict]
+        line = f"right with groups of {text(right)}, wrong with {text(wrong)}"
+        again = (right[0], wrong[0])
+        changed = [shape for shape in again if _run(runtime, shape, run).verdict != outcomes[shape].verdict]
         verdict = Verdict.FLAKY if changed else worse.verdict
         if changed:
-            line += f"; another verdict when run again with {_text(changed)}"
+            line += f"; another verdict when run again with {text(changed)}"
     return replace(worse, verdict=verdict, message=f"{line}\n{worse.message}", seconds=seconds)
 
 
-def _run(runtime: GroupedRuntime, size: int, run: Callable[[], Outcome]) -> Outcome:
-    runtime.begin(size)
-    if runtime.manner:  # the parent shows the end of stderr if a driver ends the process
-        sys.stderr.write(f"{runtime.manner}\n")
-        sys.stderr.flush()
-    return run()
+def in_groups(outcome: Outcome, groups: str) -> Outcome:
+    """The outcome of a run in groups of this shape, which its message names; unchanged for the usual one."""
+    if not groups:
+        return outcome
+    return replace(outcome, groups=groups, message=f"{outcome.message}\nin work groups of {groups}")
 
 
-def _reasons(modules: set[str]) -> list[str]:
-    """The lines that say why a case has no size to vary."""
-    reasons = dict.fromkeys(map(why_fixed, sorted(modules))) or ["no kernel is dispatched"]
-    return [f"{ONE_SIZE}: {reason}" for reason in reasons]
-
-
-def _text(sizes: Sequence[int]) -> str:
-    return ", ".join(map(str, sizes))
+def _run(runtime: GroupedRuntime, shape: Shape | None, run: Callable[[], Outcome]) -> Outcome:
+    runtime.regroup(shape)
+    return replace(run(), groups=runtime.groups)

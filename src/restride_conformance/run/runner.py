@@ -21,6 +21,7 @@ from restride.errors import DeviceError, RestrideError
 from restride.runtime.loader import VALIDATION_LAYER
 from restride_conformance.case import Case
 from restride_conformance.record import Aftermath, Host, Mode, Outcome, Target, Verdict, worst
+from restride_conformance.run.groups import in_groups
 from restride_conformance.run.process import JsonProcess, WorkerDied, inherited
 from restride_conformance.run.tally import Tally
 from restride_conformance.run.validation import Layer
@@ -258,12 +259,13 @@ class WorkerProcess(JsonProcess):
         limit, on_host = self._target.timeout, preparation(self._target, case)
         deadline = begin + on_host
         late = f"its inputs were not ready after {on_host:g} s: it never reached the device"
-        has_started = False
+        has_started, groups = False, ""
         try:
             self.send(command)
             while "outcome" not in (answer := self.answer(deadline, late)):
                 has_started = True
                 if "started" in answer:
+                    groups = answer.get("groups", "")
                     deadline, late = time.monotonic() + limit + GRACE, too_late(limit)
                 else:
                     deadline, late = time.monotonic() + on_host, f"its results were not judged after {on_host:g} s"
@@ -271,7 +273,7 @@ class WorkerProcess(JsonProcess):
         except WorkerDied as died:
             if died.verdict is Verdict.CRASHED and not has_started and self._line_before is not None:
                 raise  # the case was still in numpy, which does not crash: the driver did, after the previous case
-            return Outcome(str(case), died.verdict, str(died), time.monotonic() - begin)
+            return in_groups(Outcome(str(case), died.verdict, str(died), time.monotonic() - begin), groups)
 
     def _with_messages(self, outcome: Outcome) -> Outcome:
         """The outcome, at best FAILED if the validation layer has messages; those of opening go to the first case."""

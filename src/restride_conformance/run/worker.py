@@ -2,7 +2,8 @@
 
     in:  the target                                out: {"device": ..., "limits": ..., "runtime": ..., "versions": ...}
                                                     or: {"error": "DeviceNotFound", "message": "..."}, and it ends
-    in:  {"case": "...", "mode": "...", "keep": ...}  out: {"started": true}, {"judging": true}, {"outcome": ...}
+    in:  {"case": "...", "mode": "...", "keep": ...}  out: {"started": true, "groups": "8x8"},
+                                                         {"judging": true}, {"outcome": ...}
 
 Commands come on file descriptor 0 and answers go to 1. Both are first moved to other descriptors, so that what drivers
 print on stdout goes to stderr, which the parent keeps. ``started`` starts the device's time limit, again for each batch
@@ -20,7 +21,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -35,13 +35,13 @@ from restride.tensor.device import Device
 from restride_conformance.case import Case
 from restride_conformance.check import host_bytes, run_case
 from restride_conformance.record import Outcome, Target, Verdict
-from restride_conformance.run.groups import GroupedRuntime, run_in_groups, sizes_on
+from restride_conformance.run.groups import GroupedRuntime, in_groups, run_in_groups, shapes_on, shapes_under
 from restride_conformance.run.limits import open_within
 from restride_conformance.run.load import LoadedRuntime
 from restride_conformance.run.measure import measure_case
 from restride_conformance.run.process import Answer, mistake, take_channel
 from restride_conformance.shader import module_source
-from restride_conformance.shader.groups import with_sizes
+from restride_conformance.shader.groups import with_shapes
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart
 
 PREPARATION = 60.0
@@ -93,7 +93,7 @@ def open_device(target: Target) -> Device:
         RestrideError: the device does not open.
     """
     source = load_module if target.shader is None else module_source(target.shader)
-    source = with_sizes(source) if target.groups else source
+    source = with_shapes(source) if target.groups else source
     if target.limits is None:
         runtime = open_runtime(target.device, target.runtime, target.timeout, source)
     else:
@@ -101,8 +101,8 @@ def open_device(target: Target) -> Device:
     if target.under_load:
         runtime = cast(Runtime, LoadedRuntime(cast(VulkanRuntime, runtime)))
     if target.groups:
-        sizes = sizes_on(runtime.info.index, target.limits)
-        runtime = cast(Runtime, GroupedRuntime(runtime, sizes))
+        shapes = shapes_on(runtime.info.index, target.limits)
+        runtime = cast(Runtime, GroupedRuntime(runtime, shapes, shapes_under(target.shader)))
     if target.shader is None:
         return Device.over(runtime)
     return Device.over(cast(Runtime, RuntimeUnderTest(runtime, target.shader.module)))
@@ -111,29 +111,30 @@ def open_device(target: Target) -> Device:
 def run(case: Case, device: Device, target: Target, command: dict[str, Any], answer: Answer) -> Outcome:
     """Run a case and turn any exception into a verdict; an error that is no RestrideError is a bug in restride."""
     begin = time.perf_counter()
+    grouped = cast(GroupedRuntime, device.runtime) if target.groups else None  # perhaps inside a RuntimeUnderTest
 
     def started() -> None:
         _end_after(target.timeout)
-        answer({"started": True})
+        answer({"started": True} if grouped is None else {"started": True, "groups": grouped.groups})
 
     def judging() -> None:
         _end_after(preparation(target, case))
         answer({"judging": True})
 
     def ended(verdict: Verdict, message: str) -> Outcome:
-        if isinstance(device.runtime, GroupedRuntime):
-            message += device.runtime.manner
-        return Outcome(str(case), verdict, message, time.perf_counter() - begin)
+        outcome = Outcome(str(case), verdict, message, time.perf_counter() - begin)
+        return outcome if grouped is None else in_groups(outcome, grouped.groups)
+
+    def run_once() -> Outcome:
+        if isinstance(device.runtime, RuntimeUnderTest):
+            device.runtime.begin(str(case))
+        calls = {"started": started, "judging": judging}
+        return run_case(case, device, **calls, keep=keep, replay=target.replay, in_batch=target.in_batch)
 
     _end_after(preparation(target, case))
-    if isinstance(device.runtime, RuntimeUnderTest):
-        device.runtime.begin(str(case))
     keep = Path(command["keep"]) if command["keep"] else None
     try:
-        run_once = partial(run_case, case, device, started=started, judging=judging, keep=keep)
-        run_once = partial(run_once, replay=target.replay, in_batch=target.in_batch)
-        runtime = device.runtime
-        outcome = run_in_groups(runtime, run_once) if isinstance(runtime, GroupedRuntime) else run_once()
+        outcome = run_once() if grouped is None else run_in_groups(grouped, run_once)
         if command["mode"] == "perf" and outcome.verdict is Verdict.PASSED:
             judging()  # the host prepares the tensors once more
             outcome = _measured(case, outcome, device, started)

@@ -1,4 +1,4 @@
-"""Contract 2: the modules that another kernel may replace, and the check of a SPIR-V module against what each is given.
+"""Contract 3: the modules that another kernel may replace, and the check of a SPIR-V module against what each is given.
 
 The interface of each module is in the package's manifest (``restride.kernel.modules``); ``shaders/README.md`` explains
 what it means, and has ``table()``.
@@ -22,7 +22,7 @@ class ShaderRefused(DescriptorError):
     has_lines = True
 
 
-CONTRACT = 2
+CONTRACT = 3
 """Version of the contract, raised by every change that can affect a shader written for it."""
 
 SPIRV_VERSION = (1, 3)
@@ -108,7 +108,7 @@ def _broken_start(entry_points: tuple[EntryPoint, ...], contract: Interface) -> 
         yield f"entry points: {names}; the contract has one, 'main' (GLCompute)"
     elif entry_points[0].local_size != contract.local_size:
         size = entry_points[0].local_size
-        yield f"local size {size or 'by specialization constants'}; the contract has {contract.local_size}"
+        yield f"local size {size or 'computed from constants'}; the contract has {contract.local_size}"
 
 
 def _broken_variable(variable: Variable, contract: Interface) -> Iterator[str]:
@@ -141,7 +141,12 @@ def _broken_shared(declared: Declared) -> Iterator[str]:
 
 def _broken_constants(declared: Declared, contract: Interface) -> Iterator[str]:
     known = ", ".join(f"{number} {name}" for name, number in contract.constants.items()) or "none"
+    sizes = {number for entry in declared.entry_points for number in entry.size_constants if number is not None}
+    for number in sorted(sizes.intersection(contract.constants.values())):
+        yield f"specialization constant {number} sets the local size; in the contract it is one of {known}"
     for constant in declared.constants:
+        if constant.number in sizes:
+            continue
         if constant.number not in contract.constants.values():
             yield f"specialization constant {constant.number}; the contract has {known}"
         elif constant.kind not in ("bool", "int32"):

@@ -55,11 +55,17 @@ EXECUTION_MODELS = {
 
 
 class EntryPoint(NamedTuple):
-    """An entry point; ``local_size`` is None where the module does not fix it."""
+    """An entry point.
+
+    local_size: the size of a work group along x, y and z; where a specialization constant sets it, its default; None:
+        the module computes it from constants.
+    size_constants: the ids of the specialization constants that set it along x, y and z; None: a number does.
+    """
 
     model: str
     name: str
     local_size: tuple[int, int, int] | None
+    size_constants: tuple[int | None, ...] = (None, None, None)
 
 
 class Variable(NamedTuple):
@@ -164,11 +170,12 @@ class _Reader:
         self.extensions: list[str] = []
         self.entry_points: list[tuple[int, str, str]] = []
         self.local_sizes: dict[int, tuple[int, int, int]] = {}
-        self.workgroup_size: list[int | None] | None = None  # a side that is None is not fixed
+        self.workgroup_size: list[int] | None = None  # the ids of its constants
         self.decorations: dict[int, dict[int, int]] = {}
         self.offsets: dict[int, dict[int, int]] = {}
         self.types: dict[int, _Type] = {}
         self.values: dict[int, int] = {}
+        self.defaults: dict[int, int] = {}
         self.variables: list[Variable] = []
         self.constants: list[Constant] = []
 
@@ -209,11 +216,13 @@ class _Reader:
                 self.values[self._new(result)] = value
             case ((48 | 49 | 50), [kind, result, *_]):  # OpSpecConstantTrue, OpSpecConstantFalse, OpSpecConstant
                 spec_id = self._decoration(self._new(result), _SPEC_ID)
+                if opcode == 50:
+                    self.defaults[result] = operands[2]
                 if spec_id is not None:
                     self.constants.append(Constant(spec_id, self.types.get(kind, _UNKNOWN).kind))
             case ((44 | 51), [_, result, *parts]):  # OpConstantComposite, OpSpecConstantComposite
                 if self._decoration(self._new(result), _BUILT_IN) == _WORKGROUP_SIZE:
-                    self.workgroup_size = [self.values.get(part) if opcode == 44 else None for part in parts]
+                    self.workgroup_size = parts
             case 59, [kind, result, storage, *_]:
                 self._variable(kind, result, STORAGE_CLASSES.get(storage, f"number {storage}"))
             case 71, [target, decoration, *literals]:  # OpDecorate
@@ -227,7 +236,8 @@ class _Reader:
     def interface(self, version: tuple[int, int]) -> Declared:
         """The interface, once all instructions have been read."""
         entry_points = tuple(
-            EntryPoint(model, name, self._local_size(function)) for function, model, name in self.entry_points
+            EntryPoint(model, name, self._local_size(function), self._size_constants())
+            for function, model, name in self.entry_points
         )
         return Declared(
             version,
@@ -242,8 +252,13 @@ class _Reader:
         if self.workgroup_size is None:
             return self.local_sizes.get(function)
         # The WorkgroupSize built-in overrides the execution mode.
-        fixed = [size for size in self.workgroup_size if size is not None]
-        return (fixed[0], fixed[1], fixed[2]) if len(fixed) == len(self.workgroup_size) == 3 else None
+        known = self.defaults | self.values
+        sizes = [known[part] for part in self.workgroup_size if part in known]
+        return (sizes[0], sizes[1], sizes[2]) if len(sizes) == len(self.workgroup_size) == 3 else None
+
+    def _size_constants(self) -> tuple[int | None, ...]:
+        parts = self.workgroup_size or ()
+        return tuple(self._decoration(part, _SPEC_ID) for part in parts) or (None, None, None)
 
     def _new(self, result: int) -> int:
         if not 0 < result < self.bound:

@@ -24,7 +24,7 @@ def test_a_shader_that_keeps_to_the_contract_is_read_in_full(build):
     said = read_interface(code)
     assert said.version == (1, 3)
     assert (said.capabilities, said.extensions) == (("Shader",), ())
-    assert said.entry_points == (("GLCompute", "main", (128, 1, 1)),)
+    assert said.entry_points == (("GLCompute", "main", (128, 1, 1), (None, None, None)),)
     assert said.constants == ((0, "bool"),)
     buffers = {(v.storage, v.descriptor_set, v.binding, v.is_buffer) for v in said.variables if v.is_buffer}
     assert buffers == {("StorageBuffer", 0, 0, True), ("StorageBuffer", 0, 1, True)}
@@ -57,8 +57,12 @@ BROKEN = {
     ),
     "no local size": (KEEPS.replace(LINE, ""), r"local size \(1, 1, 1\); the contract has"),
     "local size set later": (
-        KEEPS.replace("local_size_x = 128", "local_size_x_id = 0"),
-        "local size by specialization constants",
+        KEEPS.replace("local_size_x = 128", "local_size_x_id = 20"),
+        r"local size \(1, 1, 1\); the contract has",
+    ),
+    "local size by a constant of the contract": (
+        KEEPS.replace("local_size_x = 128", "local_size_x = 128, local_size_x_id = 0"),
+        "specialization constant 0 sets the local size; in the contract it is one of 0 NEIGHBOURS, ",
     ),
     "local size as a built-in": (
         KEEPS.replace("128", "32").replace("src[0];", "gl_WorkGroupSize.x;"),
@@ -137,7 +141,7 @@ BROKEN = {
 def test_a_broken_rule_is_named_with_what_the_shader_has_and_what_the_contract_says(build, name):
     text, message = BROKEN[name]
     require_interface(build(KEEPS), "strided_copy_32")
-    with pytest.raises(DescriptorError, match="does not fit strided_copy_32 of contract 2:\n  - ") as caught:
+    with pytest.raises(DescriptorError, match="does not fit strided_copy_32 of contract 3:\n  - ") as caught:
         require_interface(build(text), "strided_copy_32")
     caught.match(message)
 
