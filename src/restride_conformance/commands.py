@@ -283,8 +283,6 @@ def _require_consistent(arguments: argparse.Namespace) -> None:
     is_gtest = arguments.gtest_list_tests or arguments.gtest_filter is not None
     if is_gtest and (arguments.processes > 1 or arguments.expect is not None):
         raise UsageError("gtest-runner has processes and lists of its own: --gtest_... goes without -n and --expect")
-    if arguments.groups and arguments.export is not None:
-        raise UsageError("--groups and --export: a reproducer has work groups of the usual size")
     _require_consistent_runs(arguments)
     if is_gtest and arguments.reduce:
         raise UsageError("--reduce and --gtest_...: gtest-runner reads no other lines on stdout")

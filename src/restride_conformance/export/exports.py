@@ -90,7 +90,7 @@ class Exports:
         """Write the folder of a case; returns its name, empty if the case cannot be exported, and the line to say."""
         case = Case.parse(outcome.case)
         try:
-            program = program_of(case, host.limits, target.shader)
+            program = program_of(case, host.limits, target.shader, outcome.groups)
         except Exception as error:  # noqa: BLE001 - it costs this case's export, never the reports of the run
             return "", f"not exported: {outcome.case}: {line_for(error)}"
         try:

@@ -173,6 +173,7 @@ def description(program: Program, seen: Seen) -> dict[str, Any]:
         "case": program.line,
         "verdict": str(seen.outcome.verdict),
         "message": seen.message,
+        "groups": seen.outcome.groups,
         "modules": {name: {"sha256": sha256(code).hexdigest()} for name, code in program.modules.items()},
         "buffers": [{"name": each.name, "nbytes": each.contents.size} for each in program.buffers],
         "steps": [_step(step) for step in program.steps],
@@ -204,6 +205,7 @@ def readme(program: Program, seen: Seen, form: str = "c") -> str:
     copies = len(program.steps) - dispatches
     work = f"{dispatches} compute dispatches" if dispatches != 1 else "one compute dispatch"
     work += f" and {copies} of vkCmdCopyBuffer" if copies else ""
+    work += f", work groups of {seen.outcome.groups}," if seen.outcome.groups else ""
     device = "\n".join(f"| {name.replace('_', ' ')} | {value} |" for name, value in _driver(host.device).items())
     rule = (
         "Each element has one right value, bit for bit."
@@ -232,7 +234,7 @@ The bytes around the result, and the source, must not change.
 ## How to run it
 
 {_HOW[form]}
-With restride: `restride test --repro LINE`, LINE as above in quotes.
+With restride: `restride test --repro LINE{" --groups" if seen.outcome.groups else ""}`, LINE as above in quotes.
 
 ## Driver
 

@@ -23,14 +23,16 @@ from restride_conformance.export.program import BoundRange, Buffer, Check, Copy,
 from restride_conformance.operations import makes_destination
 from restride_conformance.record import ShaderUnderTest
 from restride_conformance.recording import Copied, RecordedMemory, Recording, Submitted
+from restride_conformance.run.groups import GroupedRuntime, shapes_under
 from restride_conformance.setting import Setting, prepare
 from restride_conformance.shader import module_source
+from restride_conformance.shader.groups import Shape, module_of, with_shapes
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart
 
 _SCRATCH_SEED = 0x5C  # of the bytes that are in memory for values in between before anything is written there
 
 
-def program_of(case: Case, limits: Limits, shader: ShaderUnderTest | None = None) -> Program:
+def program_of(case: Case, limits: Limits, shader: ShaderUnderTest | None = None, groups: str = "") -> Program:
     """What a device with these limits is given for a case, and what must come out.
 
     A destination has its poison from the start, where ``restride test`` has the device copy it there.
@@ -39,6 +41,7 @@ def program_of(case: Case, limits: Limits, shader: ShaderUnderTest | None = None
         case: the problem.
         limits: those that plans respect, ``Host.limits``.
         shader: the module under test, which takes the place of ours as in ``restride test --shader``.
+        groups: the shape of the work groups, ``Outcome.groups``.
 
     Raises:
         RestrideError: the operation refuses the case.
@@ -47,6 +50,11 @@ def program_of(case: Case, limits: Limits, shader: ShaderUnderTest | None = None
     setting = prepare(case)
     recording = Recording(limits)
     runtime = cast(Runtime, recording)
+    module_code = load_module if shader is None else module_source(shader)
+    if groups:
+        grouped = GroupedRuntime(runtime, shapes_of=shapes_under(shader))
+        grouped.regroup(Shape.parse(groups))
+        runtime, module_code = cast(Runtime, grouped), with_shapes(module_code)
     if shader is not None:
         under_test = RuntimeUnderTest(runtime, shader.module)
         under_test.begin(str(case))
@@ -59,13 +67,13 @@ def program_of(case: Case, limits: Limits, shader: ShaderUnderTest | None = None
     elif not makes_destination(case):
         out = rs.from_buffer(setting.destination, setting.dst, device=device)
     result = case.operation.call(case)(case.viewed_tensor(source), out)
-    if shader is not None and not any(spec.shader == shader.module for spec in recording.submitted):
+    if shader is not None and not any(module_of(spec.shader) == shader.module for spec in recording.submitted):
         raise TakesNoPart(f"{shader.module} takes no part in it")
     destination = cast(RecordedMemory, (result if out is None else out).memory)
     if out is None:
         # A result that the operation allocates comes to lie on poison, as in ``run.ways.destination_tensor``.
         destination.written.insert(0, (0, 0, setting.destination.data))
-    builder = _Builder(load_module if shader is None else module_source(shader))
+    builder = _Builder(module_code)
     places = [builder.index(cast(RecordedMemory, source.memory), "source"), builder.index(destination, "destination")]
     for step in recording.steps:
         builder.add(step)

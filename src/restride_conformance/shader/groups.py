@@ -143,6 +143,11 @@ def reshaped(kernel: KernelSpec, shape: Shape, limits: Limits) -> KernelSpec:
     return replace(named, constants=tuple(constants), groups=groups)
 
 
+def module_of(name: str) -> str:
+    """The module that ``reshaped`` has given this name, or that has it."""
+    return name.partition(_IN_GROUPS)[0]
+
+
 def with_shapes(source: Callable[[str], bytes]) -> Callable[[str], bytes]:
     """Wrap ``source``: the returned function also has the modules that ``reshaped`` names."""
 

@@ -79,6 +79,11 @@ def test_reduced_cases_get_folders_too_once_and_over_none(tmp_path):
     assert messages == ["now", "before"]
 
 
+def test_an_export_has_the_groups_of_the_outcome(tmp_path):
+    Exports(tmp_path / "bugs").write([Outcome(WRONG, Verdict.CRASHED, "died", groups="8x8")], HOST, Target(groups=True))
+    assert [file.name for file in (tmp_path / "bugs" / name(WRONG)).glob("*_in_groups_of_8x8.spv")]
+
+
 def test_without_a_failure_no_folder_is_made_and_it_is_said(tmp_path):
     exported = Exports(tmp_path / "bugs").write([Outcome(RIGHT, Verdict.PASSED)] * 3, HOST, Target())
     assert exported.said == ("nothing to export: all 3 passed",)

@@ -46,10 +46,10 @@ def host_of(limits):
     return Host(driver, limits, "vulkan", {"restride": "1"})
 
 
-def written(line, folder, limits, message=""):
+def written(line, folder, limits, message="", groups=""):
     case = Case.parse(line)
-    outcome = Outcome(line, Verdict.FAILED if message else Verdict.PASSED, message)
-    write_folder(program_of(case, limits), Seen(outcome, host_of(limits)), folder)
+    outcome = Outcome(line, Verdict.FAILED if message else Verdict.PASSED, message, groups=groups)
+    write_folder(program_of(case, limits, groups=groups), Seen(outcome, host_of(limits)), folder)
     return folder
 
 
@@ -144,6 +144,21 @@ def test_a_byte_that_is_read_a_push_word_and_a_guard_matter(device, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("line", "groups"), [(COPY, "8x8"), (EXACT, "8x8"), (BOUNDED, "32x1")])
+def test_a_program_in_other_groups_is_right_and_says_which(device, tmp_path, line, groups):
+    folder = written(line, tmp_path / "x", device.limits, f"right with groups of 128x1, wrong with {groups}", groups)
+    done = run(built(folder), device)
+    assert done.returncode == 0, done.stdout + done.stderr
+    record = json.loads((folder / "case.json").read_text())
+    assert record["groups"] == groups
+    assert all(name.endswith(f"_in_groups_of_{groups}") for name in record["modules"])
+    readme = (folder / "README.md").read_text()
+    assert f", work groups of {groups}, in one command buffer" in readme
+    assert "--repro LINE --groups`" in readme
+    change_first_element(folder)
+    assert run(folder / "repro", device).returncode == 1
+
+
 def test_replays_count_distinct_results(device, tmp_path):
     program = built(written(BOUNDED, tmp_path / "x", device.limits))
     done = run(program, device, "--replay", 5)

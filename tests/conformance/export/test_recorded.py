@@ -1,5 +1,7 @@
 """Programs of cases, recorded without a device."""
 
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from restride_conformance.export.recorded import program_of
 from restride_conformance.record import ShaderUnderTest
 from restride_conformance.setting import prepare
 from restride_conformance.shader.part import TakesNoPart
+from restride_conformance.shader.spirv import read_interface
 
 LIMITS = Limits(offset_alignment=16, choices=Choices.usual("cpu"))
 GPU = Limits(offset_alignment=16, choices=Choices.usual("discrete"))
@@ -88,3 +91,22 @@ def test_the_shader_under_test_takes_the_place_of_ours():
     assert [step.module for step in program.steps] == ["strided_copy_32"]
     with pytest.raises(TakesNoPart, match="transpose_8"):
         program_of(case, LIMITS, ShaderUnderTest("mine.spv", "transpose_8", str(file)))
+
+
+@pytest.mark.parametrize("is_shader", [False, True])
+def test_a_program_is_the_one_in_the_groups_that_went_wrong(is_shader):
+    line = "slice f32[99,9]{1,0} -> f32[49,9]{1,0} offsets=(0,0) sizes=(98,9) strides=(2,1)"
+    shader = ShaderUnderTest("mine.spv", "strided_copy_32", str(spirv_folder() / "strided_copy_32.spv"))
+    usual, program = (
+        program_of(Case.parse(line), LIMITS, shader if is_shader else None, groups) for groups in ("", "8x8")
+    )
+    (before,), (step,) = usual.steps, program.steps
+    if is_shader:  # it declares no constant for its size
+        program = program_of(Case.parse(line), LIMITS, shader, "16x8")
+        (step,) = program.steps
+        assert (step.module, step.groups) == ("strided_copy_32_in_groups_of_16x8", before.groups)
+    else:
+        assert (step.module, prod(step.groups)) == (f"{before.module}_in_groups_of_8x8", 2 * prod(before.groups))
+    (entry,) = read_interface(program.modules[step.module]).entry_points
+    assert entry.local_size == ((16, 8, 1) if is_shader else (8, 8, 1))
+    assert (step.push, step.bindings) == (before.push, before.bindings)

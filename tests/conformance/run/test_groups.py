@@ -186,8 +186,6 @@ def test_the_command_counts_what_has_one_size(capsys, tmp_path):
     assert json.loads((tmp_path / "report.json").read_text())["options"]["groups"] is True
     assert Target(groups=True).repro(LARGE).endswith("--groups")
     assert main(["test", *cases, "--groups", "--mode", "perf"]) == 2
-    assert main(["test", *cases, "--groups", "--export", str(tmp_path / "export")]) == 2
-    assert not (tmp_path / "export").exists()
 
 
 # A user's shader.
