@@ -44,12 +44,11 @@ def test_modules_are_what_the_driver_gets_and_parameters_are_a_buffer_after_the_
 
 
 def test_every_byte_is_judged_of_a_destination_that_is_given():
-    check = program_of(Case.parse(COPY), LIMITS).check
+    check, setting = program_of(Case.parse(COPY), LIMITS).check, prepare(Case.parse(COPY))
     assert check.judged.all()
     assert check.is_exact
-    assert np.array_equal(
-        check.expected[~check.element_bytes], prepare(Case.parse(COPY)).destination[~check.element_bytes]
-    )
+    assert np.array_equal(check.expected[~check.element_bytes], setting.destination[~check.element_bytes])
+    assert np.array_equal(check.expected[check.places], setting.lowest.view(np.uint8)), "the right answer"
 
 
 def test_only_what_an_operation_must_write_is_judged_of_a_destination_that_it_allocates():
