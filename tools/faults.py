@@ -1,7 +1,8 @@
 """Read the planted faults of tools/faults.toml, and compute the source file that each of them changes.
 
 A fault in Python names a symbol of the library and an operation on it, so that it stays valid when the code is moved or
-formatted, or comments change. Symbols are found by name in ``src/restride``, except in the reference.
+formatted, or comments change. Symbols are found by name in ``src/restride``, except in the reference; where tests of
+this repository are to catch the fault, also in ``src/restride_conformance``, which judges what ``restride test`` runs.
 A fault in a shader names a text, which is found in any file below ``shaders/``.
 """
 
@@ -23,6 +24,8 @@ FAULTS = Path(__file__).with_name("faults.toml")
 
 _JUDGE = "reference"
 """The folder of ``src/restride`` with which all results are compared: a fault there would prove nothing."""
+TESTS = ("tests/", "lab/tests/")
+"""Prefixes of a fault's ``run`` that names tests, for faults that no case can show: files and options for pytest."""
 IMPORTS = "from dataclasses import replace\nimport numpy as np\n"
 """Imports added to the changed file, so that the expressions of a fault may use these names."""
 
@@ -88,7 +91,9 @@ class Fault:
     def _in_python(self, root: Path) -> tuple[Path, str]:
         planted: dict[Path, str] = {}
         errors = []
-        for path, name in _places_of(self.symbol, root / "src" / "restride"):
+        packages = ("restride", "restride_conformance") if self.run.startswith(TESTS) else ("restride",)
+        places = [place for name in packages for place in _places_of(self.symbol, root / "src" / name)]
+        for path, name in places:
             try:
                 planted[path.relative_to(root)] = self._in_module(path.read_text(encoding="utf-8"), name)
             except FaultError as error:

@@ -36,7 +36,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from faults import ROOT, Fault, FaultError, read_faults
+from faults import ROOT, TESTS, Fault, FaultError, read_faults
 
 PAGE = ROOT / "docs" / "conformance.md"
 KEPT = ROOT / ".cache" / "mutate.jsonl"
@@ -50,9 +50,6 @@ _CAUGHT = (1, 6)
 """Exit codes of ``restride test``: a case failed; the device was lost, or hung."""
 
 _NO_JUDGE = re.compile(r"judge \S+( \S+)? is not installed")
-
-TESTS = ("tests/", "lab/tests/")
-"""Prefixes of a fault's ``run`` that names tests, for faults that no case can show: files and options for pytest."""
 
 _HEADING = "## What the cases catch"
 _SECTION = f"""\

@@ -146,6 +146,17 @@ def test_of_functions_of_one_name_the_one_is_meant_that_the_fault_fits(tmp_path)
     assert faults.Fault("a name", "two.rows", gives="2").plant(tmp_path)[0].name == "two.py"
 
 
+def test_the_runner_that_judges_cases_has_faults_for_tests_only(tmp_path):
+    for package in ("restride", "restride_conformance"):
+        path = tmp_path / "src" / package / f"{package}.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"def {package}_rows():\n    return 1\n")
+    fault = faults.Fault("a name", "restride_conformance_rows", gives="2", run="tests/conformance/test_gtest.py -k x")
+    assert fault.plant(tmp_path)[0] == Path("src/restride_conformance/restride_conformance.py")
+    with pytest.raises(faults.FaultError, match="0 functions"):
+        replace(fault, run="smoke").plant(tmp_path)
+
+
 def test_text_of_a_shader_is_found_in_any_folder_and_however_it_is_broken(tmp_path):
     for name in ("a.comp", "include/b.glsl"):
         (tmp_path / "shaders" / name).parent.mkdir(parents=True, exist_ok=True)
