@@ -496,6 +496,32 @@ def test_processes_that_make_no_sense_are_refused(capsys, words):
     assert "-n: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--repeat", "2", "--mode", "perf"], "--repeat and --mode perf: "),
+        (["--in-batch", "--list"], "--in-batch and a list of the cases: "),
+        (["--under-load", "--mode", "list"], "--under-load and a list of the cases: "),
+        (["--replay", "2", "--runtime", "kompute"], "--replay needs the runtime vulkan, not kompute"),
+        (["--repeat", "2", "--in-batch", "--runtime", "kompute"], "--in-batch needs the runtime vulkan, not kompute"),
+        (["--repeat", "2", "--validate", "core"], "--repeat and --validate: "),
+    ],
+)
+def test_several_runs_that_contradict_other_options_are_refused(capsys, words, reason):
+    code, _, err = restride_test(capsys, "--repro", RIGHT, *words)
+    assert code == 2
+    assert reason in err
+
+
+@pytest.mark.parametrize(
+    "words", [["--repeat", "1"], ["--repeat", "1001"], ["--replay", "0"], ["--replay", "ten"]], ids=" ".join
+)
+def test_numbers_of_runs_are_from_2_to_1000(capsys, words):
+    code, _, err = restride_test(capsys, "--repro", RIGHT, *words)
+    assert code == 2
+    assert f"argument {words[0]}: '{words[1]}' is no number of " in err
+
+
 def test_runs_that_end_together_keep_what_failed_in_each():
     """Twenty runs in four threads, each of which adds a case to the file."""
     outcomes = [Outcome(f"{WRONG[:-2]}{seed}", Verdict.FAILED) for seed in range(1, 21)]
