@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import traceback
-import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -13,7 +12,6 @@ from typing import Any
 from restride.command import process
 from restride.command.parser import ENTRY_POINTS, MODULES, OVERVIEW, parse, print_overview, print_tour
 from restride.command.process import Exit, exit_for, line_for
-from restride.errors import command_text
 
 
 def command_modules() -> Iterator[Any]:
@@ -31,8 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     failure: KeyboardInterrupt | Exception | None = None
     code: int = Exit.OK
     try:
-        with process.as_interrupts(), warnings.catch_warnings(action="always", category=UserWarning):
-            warnings.showwarning = lambda warning, *_: process.tell(f"warning: {command_text(warning)}")
+        with process.as_interrupts(), process.told_warnings():
             code = _run(argv)
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the outermost frame: each becomes an exit code
         failure = process.interrupt_of(error) or error

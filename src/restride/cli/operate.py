@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from functools import cache
+from contextlib import ExitStack, closing, contextmanager
+from functools import cache, partial
 from inspect import signature
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from restride import reference
+from restride.cli.ahead import Take, in_turn
 from restride.cli.folders import outputs_of
 from restride.command import files
 from restride.command.files import Array, FileArray, FileBuffer, FileContent
@@ -21,6 +23,7 @@ from restride.command.options import SCALES, Rows, add_options, given, require_m
 from restride.command.parser import Commands, Parser, add_command, add_device_options, open_device, runtime_name
 from restride.command.process import Exit, UsageError, counted, exit_for, line_for, say, tell
 from restride.errors import RestrideError, prefixed
+from restride.files.writing import Content
 from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, is_permutation, laid_out
 from restride.layout.lines import layout_for
@@ -103,7 +106,19 @@ def run(options: argparse.Namespace) -> int:
     if options.output in outputs.values():
         return _run_one(_of_file(options, *outputs.popitem()))
     with ExitStack() as stack:
-        return _run_several(options, outputs, cache(lambda: stack.enter_context(open_device(options))))
+        return _run_several(options, outputs, _opened_once(options, stack))
+
+
+def _opened_once(options: argparse.Namespace, stack: ExitStack) -> Callable[[], Device]:
+    """A function for several threads that opens the device until ``stack`` closes, and returns it at every call."""
+    opened = cache(lambda: stack.enter_context(open_device(options)))
+    lock = threading.Lock()
+
+    def device() -> Device:
+        with lock:
+            return opened()
+
+    return device
 
 
 def _packs_or_unpacks(options: argparse.Namespace, command: FileCommand) -> bool:
@@ -132,7 +147,7 @@ def _run_one(options: argparse.Namespace) -> int:
     if options.check and not _is_right(operation, file, output, say):
         tell(f"{options.output} is not written")
         return Exit.CHECK_FAILED
-    output.write(options.output)
+    files.write_whole(options.output, output.content(options.output))
     say(f"{options.output}: {output}" + (f" from {source.desc}" if isinstance(output, FileArray) else ""))
     return Exit.OK
 
@@ -148,15 +163,20 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
     start, written, is_wrong = time.perf_counter(), 0, False
     skipped: list[str] = []
     warned: set[str] = set()
+    each = [_of_file(options, source, target) for source, target in outputs.items()]
     try:
-        with Progress(len(outputs), sys.stderr) as progress:
-            for source, target in outputs.items():
-                done = _done_or_skipped(_of_file(options, source, target), device, skipped, is_first=not written)
+        with (
+            Progress(len(outputs), sys.stderr) as progress,
+            closing(in_turn(partial(_done, device), each)) as turns,
+        ):
+            for (source, target), turn in zip(outputs.items(), turns, strict=True):
+                done = None
+                with Skipping(options, skipped, is_first=not written):
+                    done = turn()
                 if done is None:
                     progress.step(f"{source.name} skipped")
                     continue
-                operation, file, output = done
-                for note in operation.notes:
+                for note in done.operation.notes:
                     kind = note.replace(str(source), "")
                     if kind not in warned:
                         progress.clear()
@@ -164,7 +184,7 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
                     if note.startswith("warning: "):
                         warned.add(kind)
                 lines: list[str] = []
-                is_wrong = options.check and not _is_right(operation, file, output, lines.append)
+                is_wrong = options.check and not _is_right(done.operation, done.file, done.output, lines.append)
                 if is_wrong:
                     progress.clear()
                     say(f"{source}: {'; '.join(lines)}")
@@ -173,7 +193,7 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
                 with files.named_errors("write", options.output):
                     options.output.mkdir(exist_ok=True)
                 files.require_unlinked(target)
-                output.write(target)
+                files.write_whole(target, done.content)
                 written += 1
                 progress.step(source.name)
         if written:
@@ -188,16 +208,24 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
     return Exit.CHECK_FAILED if is_wrong else Exit.USAGE if skipped else Exit.OK
 
 
-def _done_or_skipped(
-    options: argparse.Namespace, device: Callable[[], Device], skipped: list[str], *, is_first: bool
-) -> tuple[FileOperation, FileContent, FileContent] | None:
-    """The operation on one of several files, the file and its result; None: it is bad, and ``skipped`` says why."""
-    with Skipping(options, skipped, is_first=is_first):
-        file = _read(options)
-        with prefixed(str(options.input)):
-            operation = _operation(options, file)
-            return operation, file, _computed(operation, file.tensor(device()), options.output)
-    return None
+class _Done(NamedTuple):
+    """What was done with one of several files. content: what is to be written of ``output``."""
+
+    operation: FileOperation
+    file: FileContent
+    output: FileContent
+    content: Content
+
+
+def _done(device: Callable[[], Device], options: argparse.Namespace, take: Take) -> _Done:
+    """Read one of several files, compute its result and encode it."""
+    take(files.decoded_nbytes(options.input))
+    file = _read(options)
+    with prefixed(str(options.input)):
+        operation = _operation(options, file)
+        take(operation.result.nbytes)
+        output = _computed(operation, file.tensor(device()), options.output)
+    return _Done(operation, file, output, output.content(options.output))
 
 
 def add_skip_bad(parser: Parser) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from restride.cli.ahead import Take, in_turn
 from restride.cli.folders import files_of
 from restride.cli.operate import Skipping, add_skip_bad, timed_device
 from restride.command.files import (
     NAMED,
     Array,
     about_raw_elements,
+    decoded_nbytes,
     is_image,
     is_raw,
     read_array,
@@ -90,7 +93,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read, preprocess and write the images; each file is read while the one before it is computed."""
+    """Read, preprocess and write the images; threads read files ahead of the one that is computed."""
     output: Path = arguments.output
     _require_output(output, skips=arguments.skip_bad)
     paths = [path for each in arguments.inputs for path in files_of(each, _READ)]
@@ -174,16 +177,17 @@ class _Batch:
 
     def add(self, paths: Sequence[Path]) -> None:
         """Compute the results of files."""
-        for path, result in self._computed(paths):
-            with self._skipping():
-                self._take(path, *(result if isinstance(result, tuple) else (result, None)))
-                continue
-            self.skipped.append(str(path))
+        with closing(in_turn(_read, paths)) as turns:
+            for path, result in self._computed(paths, turns):
+                with self._skipping():
+                    self._take(path, *(result if isinstance(result, tuple) else (result, None)))
+                    continue
+                self.skipped.append(str(path))
 
-    def _computed(self, paths: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
+    def _computed(self, paths: Sequence[Path], turns: Iterator[Callable[[], Array]]) -> Iterator[tuple[Path, Any]]:
         """Yield the result of each file. A stream ends at a file that is bad, and the next stream begins after it."""
         while paths:
-            reading = _Reading(paths)
+            reading = _Reading(paths, turns)
             with self._skipping():
                 try:
                     yield from zip(paths, self._recipe.stream(reading, progress=True), strict=True)
@@ -207,11 +211,17 @@ class _Batch:
             self.places.append(f"{path}: rows {y0} to {y1}, columns {x0} to {x1}")
 
 
+def _read(path: Path, take: Take) -> Array:
+    take(decoded_nbytes(path))
+    file = read_array(path)
+    return to_rgb(file.array) if file.is_image else file.array
+
+
 class _Reading:
     """An iterable over the images of files. path: the file that was read last. number: the files that were read."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = paths
+    def __init__(self, paths: Sequence[Path], turns: Iterator[Callable[[], Array]]) -> None:
+        self._paths, self._turns = paths, turns
         self.path, self.number = paths[0], 0
 
     def __len__(self) -> int:
@@ -221,5 +231,4 @@ class _Reading:
         for path in self._paths:
             self.path = path
             self.number += 1
-            file = read_array(path)
-            yield to_rgb(file.array) if file.is_image else file.array
+            yield next(self._turns)()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from restride.cli.ahead import Take, in_turn
 from restride.cli.folders import files_of
 from restride.cli.operate import Skipping, add_skip_bad, timed_device
-from restride.command.files import Array, require_apart, require_file, require_named, write_named
+from restride.command.files import Array, decoded_nbytes, require_apart, require_file, require_named, write_named
 from restride.command.options import Rows, add_options, given
 from restride.command.parser import Commands, add_command, add_device_options
 from restride.command.process import Exit, UsageError, counted, say, tell
@@ -100,18 +102,23 @@ class _Files:
     def __iter__(self) -> Iterator[tuple[Path, Any, ImagePlan]]:
         from restride.vision.images import opened
 
+        def decoded(path: Path, take: Take) -> Any:
+            take(decoded_nbytes(path))
+            return opened(path)
+
         planned = cache(self.process.plan)
-        for place, path in enumerate(self._paths):
-            done = None
-            with Skipping(self._options, self.lines, is_first=place == len(self.skipped)):
-                image = opened(path)
-                image.filename = str(path)  # for errors about several images
-                with prefixed(str(path)):
-                    done = path, image, planned((image.height, image.width))
-            if done is None:
-                self.skipped.append(path)
-            else:
-                yield done
+        with closing(in_turn(decoded, self._paths)) as turns:
+            for place, (path, turn) in enumerate(zip(self._paths, turns, strict=True)):
+                done = None
+                with Skipping(self._options, self.lines, is_first=place == len(self.skipped)):
+                    image = turn()
+                    image.filename = str(path)  # for errors about several images
+                    with prefixed(str(path)):
+                        done = path, image, planned((image.height, image.width))
+                if done is None:
+                    self.skipped.append(path)
+                else:
+                    yield done
 
 
 def _write(output: Path, files: _Files, arguments: argparse.Namespace) -> None:

@@ -8,14 +8,14 @@ import logging
 import math
 import os
 import re
-import warnings
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, BinaryIO, ClassVar, Literal
+from typing import Any, BinaryIO, ClassVar, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from numpy.lib import format as npy
 
 from restride import reference
 from restride.command.named_files import Reach, require_dataset, require_store, require_tiff
-from restride.command.process import UsageError, tell
+from restride.command.process import UsageError, tell, warnings_to
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, RestrideError, UnsupportedError, command_text, needed_package
 from restride.files import reading, writing
@@ -37,7 +37,7 @@ from restride.stream.files import arrays_in, links_in
 from restride.stream.tiff import series_in
 from restride.tensor.arrays import asarray, from_buffer
 from restride.tensor.device import Device
-from restride.tensor.images import IMAGE_FORMATS, READ_FORMATS, imread, imwrite, pillow, require_holds
+from restride.tensor.images import IMAGE_FORMATS, READ_FORMATS, encoded, imread, pillow, require_holds
 from restride.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -80,9 +80,9 @@ class FileArray:
         """The elements on ``device``."""
         return asarray(self.array, device=device)
 
-    def write(self, path: Path) -> None:
-        """Write the elements with ``write_array``."""
-        write_array(path, self.array)
+    def content(self, path: Path) -> Content:
+        """The content of the file ``path`` with these elements, as of ``content_of``."""
+        return content_of(path, self.array)
 
     def __str__(self) -> str:
         return str(self.desc)
@@ -109,13 +109,9 @@ class FileBuffer:
         """The unchanged buffer on ``device``."""
         return from_buffer(self.data, self.desc, device)
 
-    def write(self, path: Path) -> None:
-        """Write only the bytes, atomically: an existing file stays intact until the new one is complete.
-
-        Raises:
-            UsageError: the file cannot be written.
-        """
-        write_whole(path, self.data.data)
+    def content(self, _: Path) -> Content:
+        """The content of a file with these bytes alone."""
+        return self.data.data
 
     def __str__(self) -> str:
         return f"{self.desc}, {self.data.size} bytes"
@@ -287,6 +283,26 @@ def read_array(path: Path, dtype: str | None = None) -> FileArray:
         return FileArray(_read_image(path) if is_image(path) else _read_npy(path, dtype), is_image(path))
 
 
+def decoded_nbytes(path: Path) -> int:
+    """About how many bytes a file takes once it is read, by its header; of an image that Pillow cannot open, no limit.
+
+    An image counts four bytes a pixel, as Pillow keeps RGB, or eight if a sample has more than 8 bits.
+    """
+    try:
+        if not is_image(path):
+            return path.stat().st_size
+        with (
+            warnings_to(lambda _: None),
+            open_regular(path) as file,
+            pillow().open(file, formats=tuple(READ_FORMATS.values())) as image,
+        ):
+            width, height = image.size
+            is_deep = any(";16" in str(tile[3]) for tile in image.tile)
+            return int(width) * int(height) * (8 if is_deep else 4)
+    except Exception:  # noqa: BLE001 - of any type, as in ``imread``, which says what is wrong
+        return sys.maxsize
+
+
 def mapped_array(path: Path) -> Array:
     """The array in a .npy file as a memory map, in the file's byte order; only the header is read yet.
 
@@ -350,7 +366,7 @@ def _npy_elements(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np
             raise ValueError(f"version {major}.{minor} is none of 1.0, 2.0 and 3.0")  # noqa: TRY301 - named below
         # 3.0 differs from 2.0 only in the encoding of field names, which are refused below.
         read_header = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
-        with warnings.catch_warnings(action="error"):
+        with warnings_to(_refuse):
             _require_literal(head.getvalue(), major)
             sizes, is_fortran, stored = read_header(head, max_header_size=_MAX_HEADER)
     except Exception as error:  # ten types, by what is wrong: ValueError, TokenError, RecursionError, ...
@@ -368,6 +384,10 @@ def _npy_elements(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np
             f"{path} is truncated: its header says {stored.str}{list(sizes)}, {needed} bytes, and {present} follow"
         )
     return sizes, is_fortran, stored, start
+
+
+def _refuse(warning: str) -> NoReturn:
+    raise ValueError(warning)
 
 
 def _require_literal(head: bytes, major: int) -> None:
@@ -404,14 +424,11 @@ def _element_type(stored: np.dtype[Any], dtype: str | None, path: Path) -> DType
 
 
 def _read_image(path: Path) -> Array:
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings_to(lambda text: tell(f"warning: {path}: {text}")):
         try:
             return imread(path)
         except (DescriptorError, UnsupportedError) as error:
             raise UsageError(command_text(error)) from error
-        finally:
-            for warning in caught:
-                tell(f"warning: {path}: {command_text(warning.message)}")
 
 
 # Opens arrays of any size, of which only the requested parts are read.
@@ -504,17 +521,24 @@ def write_array(path: Path, array: Array) -> None:
     Raises:
         UsageError: the format cannot hold the array, or the file cannot be written.
     """
+    write_whole(path, content_of(path, array))
+
+
+def content_of(path: Path, array: Array) -> Content:
+    """The content of the file ``path`` with this array; an image is encoded at once.
+
+    Raises:
+        UsageError: the format cannot hold the array.
+    """
     _require_array(path)
     require_room(path, array.dtype, array.shape)
-    if not is_image(path):
-        is_raw_type = as_dtype(array.dtype).name in _RAW_TYPES
-        stored = array.view(f"V{array.dtype.itemsize}") if is_raw_type else array
-        # Given a real file, numpy would write through a C FILE, which ignores a full disk at its end, and needs to
-        # seek, which a pipe cannot.
-        write_whole(path, lambda file: npy.write_array(SimpleNamespace(write=file.write), stored, allow_pickle=False))
-        return
-    with named_errors("write", path):
-        imwrite(path, array)
+    if is_image(path):
+        return encoded(format_of(path, WRITTEN), array)
+    is_raw_type = as_dtype(array.dtype).name in _RAW_TYPES
+    stored = array.view(f"V{array.dtype.itemsize}") if is_raw_type else array
+    # Given a real file, numpy would write through a C FILE, which ignores a full disk at its end, and needs to seek,
+    # which a pipe cannot.
+    return lambda file: npy.write_array(SimpleNamespace(write=file.write), stored, allow_pickle=False)
 
 
 NAMED = (".npz", ".safetensors")

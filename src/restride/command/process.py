@@ -9,7 +9,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
@@ -211,10 +212,64 @@ def tell(text: str, begin: str = "restride: ", *, has_lines: bool = False) -> No
 
     Control characters are escaped, line feeds too unless the message ``has_lines``: names in files may hold any.
     """
+    line = f"{begin}{printable(text.rstrip(), has_lines=has_lines)}"
+    if _thread_state.held is None:
+        print_held([line])
+    else:
+        _thread_state.held.append(line)
+
+
+@contextmanager
+def held_back() -> Iterator[list[str]]:
+    """Keep the lines that this thread tells inside the block, for ``print_held`` at their turn."""
+    before, _thread_state.held = _thread_state.held, []
     try:
-        print(f"{begin}{printable(text.rstrip(), has_lines=has_lines)}", file=sys.stderr, flush=True)
+        yield _thread_state.held
+    finally:
+        _thread_state.held = before
+
+
+def print_held(lines: Sequence[str]) -> None:
+    """Print lines of ``tell`` on stderr."""
+    try:
+        for line in lines:
+            print(line, file=sys.stderr, flush=True)
     except OSError:
         _drop(sys.stderr)
+
+
+@contextmanager
+def told_warnings() -> Iterator[None]:
+    """Tell each warning that is given inside the block, or give it to ``warnings_to`` of the thread.
+
+    ``warnings.catch_warnings`` changes the whole process, so that threads cannot use it, each for itself.
+    """
+    with warnings.catch_warnings(action="always", category=UserWarning):
+        warnings.filterwarnings("always", "Image size", RuntimeWarning)  # Pillow's, which several files may deserve
+        warnings.showwarning = lambda warning, *_: _thread_state.warned(command_text(warning))
+        yield
+
+
+@contextmanager
+def warnings_to(warned: Callable[[str], None]) -> Iterator[None]:
+    """Call ``warned`` with the text of each warning that this thread gives inside the block."""
+    before, _thread_state.warned = _thread_state.warned, warned
+    try:
+        yield
+    finally:
+        _thread_state.warned = before
+
+
+class _ThreadState(threading.local):
+    """What becomes of the messages and warnings of this thread."""
+
+    held: list[str] | None = None
+
+    def __init__(self) -> None:
+        self.warned: Callable[[str], None] = lambda text: tell(f"warning: {text}")
+
+
+_thread_state = _ThreadState()
 
 
 def say(text: str, *, has_lines: bool = False) -> None:

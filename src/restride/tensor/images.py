@@ -422,15 +422,20 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
         require_holds(kind, array.dtype, array.shape)
     except DescriptorError as error:
         raise DescriptorError(f"{error}{_remedy(array)}") from None
+    write_file(path, encoded(kind, array))
+
+
+def encoded(kind: str, array: Array) -> bytes:
+    """An image file with the pixels of an array that its format holds, as of ``require_holds``."""
     channels = array.shape[2] if array.ndim == 3 and array.dtype == np.uint16 else 1
     if channels == 2:
-        write_file(path, _grey_with_alpha(array))
-    elif channels > 2:
-        write_file(path, _codec(_WRITING).png_encode(np.ascontiguousarray(array)))
-    else:
-        pixels = image_of(array)
-        options = {"quality": _JPEG_QUALITY} if kind == "JPEG" else {}
-        write_file(path, lambda file: pixels.save(file, kind, **options))
+        return _grey_with_alpha(array)
+    if channels > 2:
+        content: bytes = _codec(_WRITING).png_encode(np.ascontiguousarray(array))
+        return content
+    file = BytesIO()
+    image_of(array).save(file, kind, **({"quality": _JPEG_QUALITY} if kind == "JPEG" else {}))
+    return file.getvalue()
 
 
 def _remedy(array: Array) -> str:
