@@ -1,6 +1,11 @@
 """``restride resize``: the defaults of ``rs.resize``, its own check, files of every kind, folders, and bad files."""
 
+import errno
+import signal
+import threading
+import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +13,7 @@ import pytest
 import restride as rs
 from restride.cli import main, operate
 from restride.command.files import write_array
+from restride.files import writing
 
 PIXELS = np.random.default_rng(3).integers(0, 256, (20, 30, 4), np.uint8)
 
@@ -188,3 +194,73 @@ def test_other_commands_take_folders_too(command, tmp_path, resize):
     for each in ("a.png", "b.png"):
         assert np.array_equal(rs.imread(tmp_path / "made" / each), rs.imread(tmp_path / "one.png"))
     assert resize("made", "again", "--fit", 4, 4)[1].splitlines()[-1] == "again: 2 of 2 files"
+
+
+def left_over(folder):
+    """Files of a write that did not end, and threads that work ahead."""
+    parts = [path for path in folder.iterdir() if path.suffix == ".part"] if folder.exists() else []
+    return parts + [thread for thread in threading.enumerate() if thread.name.startswith("restride-ahead")]
+
+
+@pytest.mark.usefixtures("vulkan_device", "photos")
+def test_what_is_told_of_files_comes_in_their_order(resize, monkeypatch):
+    image_module = pytest.importorskip("PIL.Image")
+    monkeypatch.setattr(image_module, "MAX_IMAGE_PIXELS", 500)
+    write_array(Path("photos/f.png"), np.zeros((40, 30), np.uint8))
+    code, out, err = resize("photos", "small", "--skip-bad", "--shorter", 10)
+    assert (code, out) == (2, "small: 4 of 6 files\n")
+    told = [line.split(": ", 2)[1:] for line in err if "warning" in line or "skipped: " in line]
+    assert [what for what, _ in told] == ["warning"] * 5 + ["skipped"] * 2
+    names = [text.removeprefix("cannot read ").partition(":")[0] for _, text in told]
+    assert names == [f"photos/{name}" for name in ("a.jpg", "b.gif", "c.WEBP", "d.jpg", "e.png", "d.jpg", "f.png")]
+    assert "1200 pixels" in told[-1][1]
+
+
+@pytest.mark.usefixtures("vulkan_device", "photos")
+def test_an_interrupt_leaves_whole_files_and_no_thread(tmp_path, resize, monkeypatch):
+    honest = operate._read
+
+    def read(options):
+        if options.input.name == "c.WEBP":
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(0.2)
+        return honest(options)
+
+    monkeypatch.setattr(operate, "_read", read)
+    code, out, err = resize("photos", "small", "--shorter", 10, "--skip-bad")
+    assert (code, out) == (130, "")
+    assert err[-1].startswith("restride: interrupted")
+    assert not left_over(tmp_path / "small")
+    assert not (tmp_path / "small" / "e.png").exists()
+
+
+@pytest.mark.usefixtures("vulkan_device", "photos")
+def test_a_full_disk_ends_the_command_at_its_file(tmp_path, resize, monkeypatch):
+    honest = writing._write
+    written = []
+
+    def write(file, content):
+        written.append(1)
+        honest(file, content[: len(content) // 2] if len(written) == 2 else content)
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(writing, "_write", write)
+    code, out, err = resize("photos", "small", "--shorter", 10)
+    assert (code, out) == (2, "")
+    assert err[-1] == "restride: cannot write small/b.png: No space left on device; 1 of 5 files are written"
+    assert [path.name for path in (tmp_path / "small").iterdir()] == ["a.jpg"]
+    assert not left_over(tmp_path / "small")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("vulkan_device")
+def test_memory_stays_flat_over_5000_files(tmp_path, resize):
+    resource = pytest.importorskip("resource")
+    (tmp_path / "many").mkdir()
+    for number in range(5000):
+        (tmp_path / "many" / f"{number:04}.jpg").hardlink_to(tmp_path / "photo.jpg")
+    assert resize("many/0[0-4]*.jpg", "few", "--shorter", 10)[0] == 0
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert resize("many", "small", "--shorter", 10)[1] == "small: 5000 of 5000 files\n"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 24 << 10  # KiB

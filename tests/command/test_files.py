@@ -2,13 +2,22 @@
 
 import errno
 import os
+import sys
 
 import numpy as np
 import pytest
 
 import restride as rs
-from restride.command.files import about_raw_elements, named_errors, read_array, read_bounded, write_array, write_whole
-from restride.command.process import UsageError, line_for
+from restride.command.files import (
+    about_raw_elements,
+    decoded_nbytes,
+    named_errors,
+    read_array,
+    read_bounded,
+    write_array,
+    write_whole,
+)
+from restride.command.process import UsageError, line_for, told_warnings
 from restride.dtypes import DTYPES
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
@@ -137,8 +146,32 @@ def test_images_are_those_of_imread_and_imwrite(tmp_path):
 def test_a_warning_about_a_file_is_a_line_with_its_name(tmp_path, monkeypatch, capsys):
     write_array(tmp_path / "x.png", np.zeros((20, 30), np.uint8))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 400)
-    assert read_array(tmp_path / "x.png").array.shape == (20, 30)
-    assert capsys.readouterr().err.startswith(f"restride: warning: {tmp_path}/x.png: Image size (600 pixels) exceeds")
+    with told_warnings():
+        for _ in range(2):
+            assert read_array(tmp_path / "x.png").array.shape == (20, 30)
+            said = f"restride: warning: {tmp_path}/x.png: Image size (600 pixels) exceeds"
+            assert capsys.readouterr().err.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "pixels", "nbytes"),
+    [
+        ("x.png", np.zeros((20, 30, 3), np.uint8), 2400),
+        ("x.jpg", np.zeros((20, 30), np.uint8), 2400),
+        ("deep.png", np.zeros((20, 30), np.uint16), 4800),
+        ("x.npy", np.zeros((20, 30), np.float32), 2400 + 128),
+    ],
+)
+def test_a_header_says_what_a_file_takes_once_it_is_read(name, pixels, nbytes, tmp_path):
+    write_array(tmp_path / name, pixels)
+    assert decoded_nbytes(tmp_path / name) == nbytes
+
+
+@pytest.mark.parametrize("content", [b"no image", None])
+def test_a_file_of_which_no_header_tells_takes_all_there_is(content, tmp_path):
+    if content is not None:
+        (tmp_path / "x.png").write_bytes(content)
+    assert decoded_nbytes(tmp_path / "x.png") == sys.maxsize
 
 
 @pytest.mark.parametrize(
