@@ -163,11 +163,10 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
     start, written, is_wrong = time.perf_counter(), 0, False
     skipped: list[str] = []
     warned: set[str] = set()
-    each = [_of_file(options, source, target) for source, target in outputs.items()]
     try:
         with (
             Progress(len(outputs), sys.stderr) as progress,
-            closing(in_turn(partial(_done, device), each)) as turns,
+            closing(in_turn(partial(_done, options, device), tuple(outputs.items()))) as turns,
         ):
             for (source, target), turn in zip(outputs.items(), turns, strict=True):
                 done = None
@@ -217,8 +216,9 @@ class _Done(NamedTuple):
     content: Content
 
 
-def _done(device: Callable[[], Device], options: argparse.Namespace, take: Take) -> _Done:
-    """Read one of several files, compute its result and encode it."""
+def _done(several: argparse.Namespace, device: Callable[[], Device], paths: tuple[Path, Path], take: Take) -> _Done:
+    """Read the first of two files, compute its result and encode it as the second."""
+    options = _of_file(several, *paths)
     take(files.decoded_nbytes(options.input))
     file = _read(options)
     with prefixed(str(options.input)):
