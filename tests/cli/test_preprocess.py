@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -230,6 +231,21 @@ def test_bad_files_are_skipped_and_named(form, tmp_path, restride):
     code, out, _ = restride("preprocess broken.png flat.npy -o none.npz --sizes 8 9 --skip-bad")
     assert (code, out) == (2, "")
     assert not (tmp_path / "none.npz").exists()
+
+
+@pytest.mark.usefixtures("photo")
+def test_files_are_read_ahead_of_their_turn_and_no_thread_is_left(tmp_path, restride, monkeypatch):
+    (tmp_path / "broken.png").write_bytes((tmp_path / "photo.png").read_bytes()[:60])
+    names = []
+
+    def read(path):
+        names.append(threading.current_thread().name)
+        return read_array(path)
+
+    monkeypatch.setattr(preprocess, "read_array", read)
+    assert restride("preprocess photo.png photo.png broken.png photo.png -o y.npy --sizes 8 9")[0] == 2
+    assert {name.rpartition("_")[0] for name in names} == {"restride-ahead"}
+    assert not [each for each in threading.enumerate() if each.name in names]
 
 
 def examples():

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import sys
+import threading
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +13,7 @@ from support.judges import judge
 
 import restride as rs
 from restride.cli import vision
+from restride.vision import images
 
 CONFIGS = {
     "clip": {"image_processor_type": "CLIPImageProcessor", "size": 32, "crop_size": 32},
@@ -117,6 +119,18 @@ def test_bad_files_are_skipped_and_named(form, tmp_path, vision_of):
     code, out, err = vision_of("qwen.json photos --plan --skip-bad")
     assert (code, len(err)) == (2, 2)
     assert "photos/c.PNG, 70 rows x 30 columns:" in out
+
+
+def test_files_are_decoded_ahead_of_their_turn(vision_of, monkeypatch):
+    names = []
+    honest = images.opened
+    monkeypatch.setattr(images, "opened", lambda path: names.append(threading.current_thread().name) or honest(path))
+    code, out, _ = vision_of("clip.json photos --plan")
+    assert code == 0
+    assert [line.partition(",")[0] for line in out if "rows x" in line] == [
+        "photos/a.png and 1 more", "photos/c.PNG",
+    ]  # fmt: skip
+    assert [name.rpartition("_")[0] for name in names] == ["restride-ahead"] * 3
 
 
 @pytest.mark.usefixtures("vulkan_device")
