@@ -10,11 +10,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, TypeAlias
 
+from restride.cached import cached_property
 from restride.errors import DeviceError
 
 _Entry: TypeAlias = dict[str, Any]

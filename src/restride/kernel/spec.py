@@ -9,8 +9,7 @@ from typing import NamedTuple, Self
 from restride.kernel.modules import interface_of
 
 
-@dataclass(frozen=True)
-class Binding:
+class Binding(NamedTuple):
     """The bytes of one memory that a kernel sees: ``[offset, offset + nbytes)``, both multiples of 4."""
 
     offset: int

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
+from restride.cached import cached_property
 from restride.errors import UnsupportedError
 from restride.layout.digits import Linear, digit
 

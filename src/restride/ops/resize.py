@@ -45,6 +45,8 @@ class ResizeArguments(TypedDict, total=False):
     premultiply: bool
 
 
+_ELSEWHERE = {"rs.resample has it": signature(resample).parameters}
+
 _DEFAULTS = {"linear_light": False, "premultiply": False}
 """The arguments whose default is not None."""
 
@@ -130,9 +132,9 @@ def resize(
 
     Source: IEC 61966-2-1 (sRGB); Porter and Duff, Compositing Digital Images, 1984 (colours times alpha).
     """
-    require_listed(resize, arguments, {"rs.resample has it": signature(resample).parameters})
+    require_listed(resize, arguments, _ELSEWHERE)
     options: ResizeArguments = {**_DEFAULTS, **arguments}  # type: ignore[typeddict-item] # both are of its names
-    if is_pillow(image) or is_file(image):
+    if not isinstance(image, Tensor) and (is_pillow(image) or is_file(image)):
         if (axes := options.get("axes")) is not None:
             kind = "a file" if is_file(image) else "an image of Pillow"
             raise DescriptorError(f"axes {axes!r} are for arrays; {kind} has rows and columns: leave them out")
@@ -189,15 +191,17 @@ def _sizes(old: tuple[int, int], sizes: object, options: ResizeArguments) -> Any
     Raises:
         DescriptorError: none or several of them are given, or a number is below 1.
     """
-    given = {"sizes": sizes, **{name: options.get(name) for name in KEEP_ASPECT}}
-    given = {name: value for name, value in given.items() if value is not None}
+    given: dict[str, Any] = {} if sizes is None else {"sizes": sizes}
+    for name in KEEP_ASPECT:
+        if options.get(name) is not None:
+            given[name] = options.get(name)
     if len(given) != 1:
         rule = f"resize needs one of sizes, {', '.join(KEEP_ASPECT)}, got "
         named = " and ".join(f"{name}={shown(value)}" for name, value in given.items()) or "none"
         raise DescriptorError(Message.of(rule, named, " and ".join(f"--{name}" for name in given)))
     ((name, value),) = given.items()
     if name == "sizes":
-        if isinstance(value, SupportsIndex) and not getattr(value, "shape", ()):
+        if hasattr(value, "__index__") and not getattr(value, "shape", ()):
             raise DescriptorError(
                 f"sizes must be rows and columns, got {value}: shorter={value} is the shorter side, as of torchvision, "
                 f"longer={value} the longer one, and sizes=({value}, {value}) a square"

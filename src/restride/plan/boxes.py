@@ -282,7 +282,7 @@ def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limi
     if made.columns > 1:
         axes[columns] = column.by(made.columns)
         of_box = (made.columns * axes[columns].size, image.steps.tables[1])
-        axes[0] = replace(image, steps=BoxSteps(of_box))
+        axes[0] = image._replace(steps=BoxSteps(of_box))
     many_rows = 1
     if row.size < MAX_BOX_STEPS and not any(row.pairs):
         pieces = prod(axis.size for axis in axes) // row.size

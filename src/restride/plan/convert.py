@@ -8,13 +8,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from restride.arithmetic import POST_OPS, ROUNDINGS, Arithmetic, Scaling
+from restride.cached import cached_property
 from restride.dtypes import DType
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc

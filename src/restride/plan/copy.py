@@ -9,7 +9,6 @@ strided walks describe.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -284,7 +283,7 @@ def _copy_interleaved(problem: Problem, interleaved: _Interleaved, limits: Limit
     starts = (problem.dst_offset, *(axis.dst for axis in others), *_planes(channel.dst))
     before = lanes - 1 if any(start % lanes for start in starts) else 0
     chunks = -(-(along.size * along.dst + before) // (chunk * along.dst))
-    by_chunks = [replace(along, size=chunks, src=chunk * along.src, dst=chunk * along.dst)] if chunks > 1 else []
+    by_chunks = [along._replace(size=chunks, src=chunk * along.src, dst=chunk * along.dst)] if chunks > 1 else []
     pieces = problem.count // (along.size * channel.size) * chunks
     src_width = abs(along.src)
     constants = {
@@ -429,7 +428,7 @@ def _together(axes: tuple[Axis, ...], each: int) -> tuple[Axis, ...] | None:
         return axes
     rest = Axis(axis.size // each, axis.src * each, axis.dst * each)
     others = [rest if other is axis else other for other in axes if other is not axis or rest.size > 1]
-    return (replace(axis, size=each), *others) if len(others) < MAX_AXES else None
+    return (axis._replace(size=each), *others) if len(others) < MAX_AXES else None
 
 
 def _step(axis: Axis) -> int:
@@ -473,7 +472,7 @@ def _gathered(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     """
     inner, *outer = axes
     quads = [Axis(inner.size // 4, inner.src * 4, 1)] if inner.size > 4 else []
-    return (*quads, *(replace(axis, dst=axis.dst // 4) for axis in outer))
+    return (*quads, *(axis._replace(dst=axis.dst // 4) for axis in outer))
 
 
 def _scattered_axis(problem: Problem) -> int | None:
@@ -494,5 +493,5 @@ def _scattered(axes: tuple[Axis, ...], position: int) -> tuple[Axis, ...]:
     """
     inner = axes[position]
     quads = [Axis(inner.size // 4, 1, inner.dst * 4)] if inner.size > 4 else []
-    outer = [replace(axis, src=axis.src // 4) for place, axis in enumerate(axes) if place != position]
+    outer = [axis._replace(src=axis.src // 4) for place, axis in enumerate(axes) if place != position]
     return tuple(sorted((*quads, *outer), key=lambda axis: axis.dst))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from operator import eq, mul
 from typing import NamedTuple
@@ -164,10 +163,10 @@ def part_of(problem: Problem, position: int, start: int, size: int) -> Problem:
     if axis.table is None:
         src_offset = problem.src_offset + start * axis.src
         inside = axis.inside and range(axis.inside.start - start, axis.inside.stop - start)
-        part = replace(axis, size=size, inside=inside)
+        part = axis._replace(size=size, inside=inside)
     else:
         src_offset = problem.src_offset
-        part = replace(axis, size=size, table=axis.table.part(start, size))
+        part = axis._replace(size=size, table=axis.table.part(start, size))
     axes = list(problem.axes)
     axes[position : position + 1] = [] if part.size == 1 and part.is_plain else [part]
     dst_offset = problem.dst_offset + start * axis.dst
@@ -357,7 +356,7 @@ def plan_elements(
         bound = bind(part, limits)
         axes = part.axes
         if shader == "element_pad":
-            axes = tuple(replace(axis, inside=axis.inside or range(axis.size)) for axis in axes)
+            axes = tuple(axis._replace(inside=axis.inside or range(axis.size)) for axis in axes)
         for work, are_whole in _by_whole_words(part, work_of(part, bound), limits, may_cut=shader == "element_copy"):
             push = {**bound.bases, **work.push, **(value or {})}
             if shader == "element_fill":

@@ -108,7 +108,7 @@ def _padded_problems(src: TensorDesc, dst: TensorDesc) -> list[Problem]:
                 # the kernel.
                 if count == 1 or weight != ascending[-2] or count + rest // weight > _MAX_BLOCK:
                     return []
-                axes[last] = replace(axes[last], size=count + rest // weight, inside=range(count))
+                axes[last] = axes[last]._replace(size=count + rest // weight, inside=range(count))
         problems.append(walk._replace(axes=tuple(axes)).problem(dst.dtype.itemsize))
     return problems
 
@@ -120,7 +120,7 @@ def _region(place: Place, box: _Box) -> Region:
 
 def _problem(walk: Walk, itemsize: int) -> Problem:
     # The source is not read. It gets the destination's strides, so that all axes can be merged and widened.
-    axes = tuple(replace(axis, src=axis.dst) for axis in walk.axes)
+    axes = tuple(axis._replace(src=axis.dst) for axis in walk.axes)
     return walk._replace(axes=axes, src_offset=walk.dst_offset).problem(itemsize)
 
 
@@ -142,7 +142,7 @@ def _fill(problem: Problem, bits: int, limits: Limits) -> Iterator[KernelSpec]:
         yield from _fill_words(wide, _repeated(bits, itemsize, 8), limits)
     elif itemsize == 8:
         for half in range(2):
-            axes = tuple(replace(axis, src=axis.src * 2, dst=axis.dst * 2) for axis in problem.axes)
+            axes = tuple(axis._replace(src=axis.src * 2, dst=axis.dst * 2) for axis in problem.axes)
             offset = problem.dst_offset * 2 + half
             yield from _fill_words(Problem(axes, offset, offset, 4), bits >> 32 * half & 0xFFFFFFFF, limits)
     elif wide.itemsize >= 4:

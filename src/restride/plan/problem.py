@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from restride.cached import cached_property
 from restride.dtypes import Array
 from restride.kernel import Binding, Limits
 from restride.weights import BoxRows, Rows
@@ -51,8 +51,7 @@ class BoxSteps(NamedTuple):
 _NO_STEPS = BoxSteps()
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """One axis: ``size`` steps, each of which moves the source by ``src`` and the destination by ``dst`` elements.
 
     With a ``table`` the source index comes from the table instead of the step number, out of ``extent`` of them;
@@ -151,6 +150,11 @@ class Problem:
         if not self.src_itemsize:
             object.__setattr__(self, "src_itemsize", self.itemsize)
 
+    def with_axes(self, axes: tuple[Axis, ...]) -> Problem:
+        """The problem along other axes."""
+        offsets, itemsizes = (self.src_offset, self.dst_offset), (self.itemsize, self.src_itemsize)
+        return Problem(axes, *offsets, *itemsizes, self.pair_offsets, self.src_bound)
+
     @property
     def count(self) -> int:
         """Number of destination elements."""
@@ -198,15 +202,15 @@ def simplify(problem: Problem) -> Problem:
             if axis.table is None:
                 src_offset += (axis.size - 1) * axis.src
                 inside = axis.inside and range(axis.size - axis.inside.stop, axis.size - axis.inside.start)
-                moving[position] = replace(axis, src=-axis.src, dst=-axis.dst, pairs=back, inside=inside)
+                moving[position] = axis._replace(src=-axis.src, dst=-axis.dst, pairs=back, inside=inside)
             else:
-                moving[position] = replace(axis, table=axis.table.reversed(), dst=-axis.dst, pairs=back)
+                moving[position] = axis._replace(table=axis.table.reversed(), dst=-axis.dst, pairs=back)
     axes = _merge(in_order(moving))
     return Problem(axes, src_offset, dst_offset, problem.itemsize, problem.src_itemsize, pair_offsets)
 
 
 def _all_inside(axis: Axis) -> Axis:
-    return axis if axis.inside != range(axis.size) else replace(axis, inside=None)
+    return axis if axis.inside != range(axis.size) else axis._replace(inside=None)
 
 
 def moved(pair_offsets: tuple[int, int], axis: Axis, steps: int) -> tuple[int, int]:
@@ -224,7 +228,7 @@ def in_order(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     if len(walked) == len(axes):
         return tuple(walked)
     beyond = sum((axis.size - 1) * axis.dst for axis in walked) + 1
-    return (*walked, *(replace(axis, dst=beyond) for axis in axes if axis.size == 1))
+    return (*walked, *(axis._replace(dst=beyond) for axis in axes if axis.size == 1))
 
 
 def _merge(axes: Sequence[Axis]) -> tuple[Axis, ...]:
@@ -239,7 +243,7 @@ def _merge(axes: Sequence[Axis]) -> tuple[Axis, ...]:
             and axis.strides == tuple(stride * inner.size for stride in inner.strides)
         ):
             inside = axis.inside and range(axis.inside.start * inner.size, axis.inside.stop * inner.size)
-            merged[-1] = replace(inner, size=inner.size * axis.size, inside=inside)
+            merged[-1] = inner._replace(size=inner.size * axis.size, inside=inside)
         else:
             merged.append(axis)
     return tuple(merged)
@@ -250,8 +254,8 @@ def widen(problem: Problem, widest: int) -> Problem:
     while problem.itemsize < widest and _can_widen(problem):
         inner = problem.axes[0]
         inside = inner.inside and range(inner.inside.start // 2, inner.inside.stop // 2)
-        inner = replace(inner, size=inner.size // 2, inside=inside)
-        outer = tuple(replace(axis, src=axis.src // 2, dst=axis.dst // 2) for axis in problem.axes[1:])
+        inner = inner._replace(size=inner.size // 2, inside=inside)
+        outer = tuple(axis._replace(src=axis.src // 2, dst=axis.dst // 2) for axis in problem.axes[1:])
         problem = Problem(
             ((inner,) if inner.size > 1 else ()) + outer,
             problem.src_offset // 2,
@@ -274,7 +278,7 @@ def _can_widen(problem: Problem) -> bool:
 def narrow(problem: Problem) -> Problem:
     """The problem with elements half as wide, of which there are twice as many."""
     pair = Axis(2, 1, 1)
-    axes = _merge((pair, *(replace(axis, src=axis.src * 2, dst=axis.dst * 2) for axis in problem.axes)))
+    axes = _merge((pair, *(axis._replace(src=axis.src * 2, dst=axis.dst * 2) for axis in problem.axes)))
     return Problem(axes, problem.src_offset * 2, problem.dst_offset * 2, problem.itemsize // 2)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
@@ -223,8 +222,8 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     table = in_quads(axis.table, axis.extent, aligned)
     if table.taps > axis.extent:
         return None
-    axes_in_quads = (*problem.axes[:position], replace(axis, table=table), *problem.axes[position + 1 :])
-    padded = replace(problem, axes=axes_in_quads)
+    axes_in_quads = (*problem.axes[:position], axis._replace(table=table), *problem.axes[position + 1 :])
+    padded = problem.with_axes(axes_in_quads)
     if bind(padded, limits).windows[0].nbytes > limits.max_buffer_range:
         return None
     row = max(rows, key=lambda place: problem.axes[place].size)
@@ -548,9 +547,9 @@ def _steps(rows: Rows) -> tuple[Rows, ...]:
         return rows.split()
     low, high = (index + rows.origin for index in rows.reads())
     if low >= 1 and high <= rows.source_size:  # no row reads a repeated edge; source element i is i + 1 here
-        return replace(rows, repeats_edges=False, origin=rows.origin + 1).split()
+        return rows.changed(repeats_edges=False, origin=rows.origin + 1).split()
     edges = with_edges(rows)
-    return (edges, *replace(rows, repeats_edges=False, origin=edges.start).split())
+    return (edges, *rows.changed(repeats_edges=False, origin=edges.start).split())
 
 
 def _groupings(stepped: Sequence[tuple[int, Rows]]) -> Iterator[tuple[Tables, ...]]:

@@ -24,8 +24,7 @@ from restride.plan.problem import MAX_AXES, Axis, Problem, simplify
 # One side of a copy: the offset of each index, and where an axis must be cut so that strides describe the offsets.
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Index i has the coordinates ``starts + sum of i_k * steps[k]``, which ``blocking`` maps to a buffer offset.
 
     Without a blocking the only coordinate is the buffer offset. Several axes may move along one coordinate.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -310,9 +309,9 @@ def _end_kernels(problem: Problem, exchange: Exchange, limits: Limits) -> Iterat
     a, *others = problem.axes
     apart = a.size - tail
     if head == tail and head and len(problem.axes) < MAX_AXES:
-        inner = [replace(a, size=head)] if head > 1 else []
+        inner = [a._replace(size=head)] if head > 1 else []
         axes = in_order([*inner, Axis(2, apart * a.src, apart), *others])
-        yield from plan_elements(replace(problem, axes=axes), limits, "element_copy")
+        yield from plan_elements(problem.with_axes(axes), limits, "element_copy")
         return
     for start, size in ((0, head), (apart, tail)):
         if size:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from numbers import Integral
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict, TypeVar, get_args
 
 import numpy as np
 
 from restride.arguments import LIMIT, integers
+from restride.cached import cached_property
 from restride.errors import DescriptorError, Message, UnsupportedError, did_you_mean, shown
 from restride.weights.coordinates import COORDINATES, HALF, CoordinatesRule, Ends, Line, line, line_of_offsets
 from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, NearestRule, filter_rows
@@ -48,7 +50,7 @@ DEFAULTS: dict[str, Any] = {
 
 _Value = TypeVar("_Value")
 
-_ZERO, _ONE = Fraction(0), Fraction(1)
+_ZERO, _ONE, _MINUS_HALF = Fraction(0), Fraction(1), -HALF
 
 _MAX_OF_AXIS = 1 << 63
 """A resampled axis has fewer elements than this, because their indices are s64."""
@@ -115,18 +117,37 @@ class Request(NamedTuple):
             DescriptorError: an unknown library, mode or other word, of which the message lists those known; an argument
                 contradicts the library or another argument, or would have no effect.
         """
-        present = {name: value for name, value in self._asdict().items() if value is not None and name in DEFAULTS}
-        if self.like is None:
-            plain, library = self._replace(**(DEFAULTS | present)), None
-        else:
-            profile = _profile(self.like)
-            word, fixed = _in_our_words(self.like, profile, present)
-            plain = self._replace(**(DEFAULTS | fixed), like=None)
-            aligns = plain.coordinates == "align_corners"
-            library = LibraryRequest(self.like, profile, word, plain.antialias, aligns, dtype)
-        _require_words(plain)
-        _require_agreement(plain)
-        return plain, library
+        settle: Callable[..., tuple[dict[str, Any], LibraryRequest | None]] = _settled
+        if not (self.roi is self.input_offsets is self.output_offsets is None):
+            settle = _settled.__wrapped__  # lists of numbers, of which (True, 0) and (1, 0) are one key
+        try:
+            rules, library = settle(self.like, dtype, *_rules_of(self))
+        except TypeError:  # something that has no hash, where there should be a word
+            rules, library = _settled.__wrapped__(self.like, dtype, *_rules_of(self))
+        return self._replace(**rules, like=None), library
+
+
+_rules_of: Callable[[Request], tuple[Any, ...]] = attrgetter(*DEFAULTS)
+"""The arguments of a request that do not depend on sizes."""
+
+
+@lru_cache(maxsize=1024, typed=True)  # typed, as True is no 1
+def _settled(like: Any, dtype: str, *rules: Any) -> tuple[dict[str, Any], LibraryRequest | None]:
+    """What ``Request.settled`` finds for the arguments of ``DEFAULTS``; nobody changes it. Errors are not kept."""
+    present = {name: value for name, value in zip(DEFAULTS, rules, strict=True) if value is not None}
+    library = None
+    if like is None:
+        settled = DEFAULTS | present
+    else:
+        profile = _profile(like)
+        word, fixed = _in_our_words(like, profile, present)
+        settled = DEFAULTS | fixed
+        aligns = settled["coordinates"] == "align_corners"
+        library = LibraryRequest(like, profile, word, settled["antialias"], aligns, dtype)
+    plain = Request(**settled)
+    _require_words(plain)
+    _require_agreement(plain)
+    return settled, library
 
 
 @dataclass(frozen=True)
@@ -340,7 +361,7 @@ def _filter(choice: Request, before: int, size: int, coordinates: Line, factor: 
         coordinates,
         choice.nearest,
         float(choice.cubic_a),
-        min(factor, _ONE) if choice.antialias and factor else _ONE,
+        factor if choice.antialias and 0 < factor.numerator < factor.denominator else _ONE,
         choice.exclude_outside,
         choice.coordinates == "tf_crop_and_resize",
     )
@@ -409,7 +430,7 @@ def _lines(
     """The line along which each axis reads."""
     count = len(old)
     inputs = _per_axis("input_offsets", choice.input_offsets, (HALF,) * count)
-    outputs = _per_axis("output_offsets", choice.output_offsets, (-HALF,) * count)
+    outputs = _per_axis("output_offsets", choice.output_offsets, (_MINUS_HALF,) * count)
     roi = _per_axis("roi", choice.roi, (_ZERO,) * count + (_ONE,) * count)
     has_offsets = choice.input_offsets is not None or choice.output_offsets is not None
     lines = []

@@ -108,7 +108,7 @@ class RuntimeUnderTest:
         """
         most = self.limits.max_buffer_range
         bindings = tuple(
-            replace(binding, nbytes=max(binding.nbytes, min((memory.nbytes - binding.offset) // 4 * 4, most)))
+            binding._replace(nbytes=max(binding.nbytes, min((memory.nbytes - binding.offset) // 4 * 4, most)))
             if binding.writes
             else binding
             for binding, memory in zip(kernel.bindings, memories, strict=False)

@@ -88,7 +88,7 @@ def _rounded(problem: Problem) -> Problem:
     match problem.axes:
         case (Axis(size, 1, 1),) if problem.src_offset == problem.dst_offset == 0:
             each = BUFFER_MULTIPLE // problem.itemsize
-            return replace(problem, axes=(replace(problem.axes[0], size=-(-size // each) * each),))
+            return replace(problem, axes=(problem.axes[0]._replace(size=-(-size // each) * each),))
         case _:
             return problem
 
@@ -115,8 +115,8 @@ def _in_units(problem: Problem, nbytes: int) -> Problem | None:
     offsets = (problem.src_offset, problem.dst_offset, *(n for axis in others for n in (axis.src, axis.dst)))
     if (first.src, first.dst) != (1, 1) or first.size % each or any(n % each for n in offsets):
         return None
-    inner = replace(first, size=first.size // each)
-    outer = [replace(axis, src=axis.src // each, dst=axis.dst // each) for axis in others]
+    inner = first._replace(size=first.size // each)
+    outer = [axis._replace(src=axis.src // each, dst=axis.dst // each) for axis in others]
     return Problem((inner, *outer), problem.src_offset // each, problem.dst_offset // each, nbytes)
 
 
@@ -136,7 +136,7 @@ def _steps(problem: Problem, shape: tuple[int, int], bindings: tuple[Binding, Bi
     if not 0 <= phase + min(0, step * (each - 1)) <= phase + max(0, step * (each - 1)) < abs(step) * each:
         return None
     inner = Axis(first.size // each, step, 1)
-    outer = [replace(axis, src=axis.src // each, dst=axis.dst // each) for axis in others]
+    outer = [axis._replace(src=axis.src // each, dst=axis.dst // each) for axis in others]
     units = Problem((inner, *outer), unit, problem.dst_offset // each, BUFFER_MULTIPLE)
     more = (step % _MAX_ELEMENTS, phase)
     return _kernel(f"bare_steps_{8 * problem.itemsize}", units, units.axes, shape, more, bindings)

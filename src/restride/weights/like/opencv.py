@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +47,7 @@ def rules(request: LibraryRequest) -> LibraryRows:
     if arithmetic == FLOATS or mode not in ("linear", "area"):
         return library
     pairs = zip(library.rows, along, strict=True)
-    return LibraryRows(tuple(replace(rows, repeats_edges=axis == ROWS) for rows, axis in pairs))
+    return LibraryRows(tuple(rows.changed(repeats_edges=axis == ROWS) for rows, axis in pairs))
 
 
 def _rows_of_axes(
@@ -82,7 +81,7 @@ def _shrunk(request: LibraryRequest, steps: list[float], along: list[str]) -> Li
     most = _MAX_OF_CELL.get(request.dtype, 0)
     if math.prod(factors) > most or factors != steps or not (is_shifted or fit):
         library = _rows_of_axes(request, area, [(step,) for step in steps])
-        return library._replace(rows=tuple(replace(rows, in_order=True) for rows in library.rows))
+        return library._replace(rows=tuple(rows.changed(in_order=True) for rows in library.rows))
     places, bits = 2 * is_shifted, 8 * (is_shifted and request.dtype == "u8")
     others = [(factor, places, bits, axis) for factor, axis in zip(factors, along, strict=True)]
     library = _rows_of_axes(request, cells, others)
