@@ -1,9 +1,9 @@
-"""LRU: a cache of the values used last, by key, for several threads without a lock."""
+"""What is kept, by several threads without a lock: the values used last, by key; attributes, once computed."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, Self, TypeVar, overload
 
 Value = TypeVar("Value")
 
@@ -42,3 +42,27 @@ class LRU(Generic[Value]):
     def clear(self) -> None:
         """Drop everything."""
         self._count, self._young, self._old = 0, {}, {}
+
+
+class cached_property(Generic[Value]):  # noqa: N801 - named as that of functools, which it is from Python 3.12 on
+    """A method as an attribute, computed at its first use and kept in the ``__dict__`` of its object.
+
+    Two threads may both compute it: there is no lock, which takes most of the time of that of Python 3.11.
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> Value: ...
+
+    def __get__(self, instance: object | None, owner: type) -> Self | Value:
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value

@@ -63,7 +63,7 @@ ALL_IMPORTS = {name: imported(name, inside_functions=True) for name in FILES}
 
 # Data flows one way: a module may import those of earlier lines, and a package its own.
 LAYERS = (
-    ("cached", "errors", "lru"),
+    ("errors", "lru"),
     ("words", "files", "progress"),
     ("dtypes", "arguments"),
     ("kernel", "layout"),

@@ -15,8 +15,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, TypeAlias
 
-from restride.cached import cached_property
 from restride.errors import DeviceError
+from restride.lru import cached_property
 
 _Entry: TypeAlias = dict[str, Any]
 """A module in a manifest: sha256, bytes, source, defines, and the fields of ``Interface``."""

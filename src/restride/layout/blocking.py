@@ -17,9 +17,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from restride.cached import cached_property
 from restride.errors import UnsupportedError
 from restride.layout.digits import Linear, digit
+from restride.lru import cached_property
 
 MAX_NUMBERS = 64
 """Maximum count of numbers that splits and joins may derive from one index: eight axes under three levels of tiles."""

@@ -689,8 +689,13 @@ def desc_of_parts(dtype: DType, parts: DescParts, inner: TensorDesc | None = Non
 
 def packed(dtype: DType, sizes: Sequence[int], minor_to_major: Sequence[int] | None = None) -> TensorDesc:
     """A layout without gaps, its axes in this order from the fastest to the slowest; None: row-major."""
-    order = _row_major(len(sizes)) if minor_to_major is None else tuple(minor_to_major)
-    return desc_of_parts(dtype, DescParts(dtype.name, tuple(sizes), order))
+    return _packed(dtype, tuple(sizes), None if minor_to_major is None else tuple(minor_to_major))
+
+
+@lru_cache(maxsize=1024)  # results of new sizes are often of sizes seen before
+def _packed(dtype: DType, sizes: tuple[int, ...], minor_to_major: tuple[int, ...] | None) -> TensorDesc:
+    order = _row_major(len(sizes)) if minor_to_major is None else minor_to_major
+    return desc_of_parts(dtype, DescParts(dtype.name, sizes, order))
 
 
 def with_strides(

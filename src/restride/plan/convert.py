@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from restride.arithmetic import POST_OPS, ROUNDINGS, Arithmetic, Scaling
-from restride.cached import cached_property
 from restride.dtypes import DType
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
+from restride.lru import cached_property
 from restride.plan.dispatches import (
     axis_with_too_many_pairs,
     bind,

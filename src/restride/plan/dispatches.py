@@ -119,6 +119,9 @@ def axis_to_cut(problem: Problem, limits: Limits) -> int | None:
 
 def pair_spans(problem: Problem) -> tuple[Span, Span]:
     """The spans of the pairs of scale and zero point that a problem reads, for source and destination."""
+    if not any(any(axis.pairs) for axis in problem.axes):
+        first, second = problem.pair_offsets
+        return Span(first, first), Span(second, second)
     spans = []
     for side, offset in enumerate(problem.pair_offsets):
         lowest = highest = offset

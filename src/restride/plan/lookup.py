@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from restride.cached import cached_property
 from restride.dtypes import DType
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
+from restride.lru import cached_property
 from restride.plan.dispatches import (
     Bound,
     bind,

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from restride.cached import cached_property
 from restride.dtypes import Array
 from restride.kernel import Binding, Limits
+from restride.lru import cached_property
 from restride.weights import BoxRows, Rows
 
 MAX_CHANNELS = 4

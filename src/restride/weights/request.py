@@ -21,8 +21,8 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict
 import numpy as np
 
 from restride.arguments import LIMIT, integers
-from restride.cached import cached_property
 from restride.errors import DescriptorError, Message, UnsupportedError, did_you_mean, shown
+from restride.lru import cached_property
 from restride.weights.coordinates import COORDINATES, HALF, CoordinatesRule, Ends, Line, line, line_of_offsets
 from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, NearestRule, filter_rows
 from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES, Library
