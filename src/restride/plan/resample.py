@@ -479,7 +479,7 @@ def is_index(tables: Tables) -> bool:
 def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits: Limits) -> KernelSpec:
     problem = work.problem
     bound = bind(problem, limits)
-    constants = {**work.constants, **conversion.constants}
+    constants = work.constants | conversion.constants
     if work.shader != "resample_moves":
         constants["SLOTS_AND_KIND"] = _slots(tables)
     push = {**bound.bases, "pieces": work.total, **work.push}
@@ -537,8 +537,8 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
         return (whole,)
     if _is_one_dispatch(whole) and math.prod(table.taps for _, table in whole) <= FEW_TAPS:
         return (whole,)
-    sizes = resized.read_sizes
-    return min(_groupings(stepped), key=lambda grouping: _cost(grouping, sizes))
+    groupings = tuple(_groupings(stepped))
+    return groupings[0] if len(groupings) == 1 else min(groupings, key=lambda each: _cost(each, resized.read_sizes))
 
 
 def _steps(rows: Rows) -> tuple[Rows, ...]:
@@ -564,10 +564,12 @@ def _groupings(stepped: Sequence[tuple[int, Rows]]) -> Iterator[tuple[Tables, ..
 
 
 def _is_one_dispatch(group: Tables) -> bool:
+    if len(group) == 1:
+        return group[0][1].taps <= MAX_TAPS
     axes = {axis for axis, _ in group}
-    if len(group) > 1 and not _are_nested(group):
+    if not _are_nested(group):
         return False
-    return len(axes) == len(group) <= MAX_SLOTS and math.prod(table.taps for _, table in group) <= MAX_TAPS
+    return len(axes) == len(group) <= MAX_SLOTS and math.prod([table.taps for _, table in group]) <= MAX_TAPS
 
 
 def _are_nested(group: Tables) -> bool:
@@ -580,10 +582,11 @@ def _are_nested(group: Tables) -> bool:
 def _cost(grouping: Sequence[Tables], sizes: Sequence[int]) -> int:
     left, cost = list(sizes), 0
     for group in grouping:
+        taps = PRODUCT_COST if len(group) > 1 else 1
         for axis, table in group:
             left[axis] = table.count
-        tap_cost = PRODUCT_COST if len(group) > 1 else 1
-        cost += math.prod(left) * (tap_cost * math.prod(table.taps for _, table in group) + ELEMENT_COST)
+            taps *= table.taps
+        cost += math.prod(left) * (taps + ELEMENT_COST)
     return cost
 
 

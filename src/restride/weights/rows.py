@@ -167,7 +167,7 @@ class Rows:
         if not self.at_once:
             return self.compute(*self.arguments, index, weighs)
         first, weights, shifts = _cached_rows(self.compute, self.arguments, self.size)
-        return Taps(first[index], None if weights is None or not weighs else weights[index], shifts)
+        return Taps(first[index], weights[index] if weighs and weights is not None else None, shifts)
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -180,7 +180,14 @@ class Rows:
             first = self.first()
             return int(first.min()), int(first.max()) + self.taps - 1
         # From row to row, other rows read ever higher, or ever lower.
-        low, high = sorted(self.at(np.array(self.ends, np.int64), weighs=False).first.tolist())
+        ends = self.ends
+        if self.at_once:
+            first = _cached_rows(self.compute, self.arguments, self.size).first
+            low, high = int(first[ends[0]]), int(first[ends[1]])
+        else:
+            low, high = self.at(np.array(ends, np.int64), weighs=False).first.tolist()
+        if low > high:
+            low, high = high, low
         return low - self.origin, high + self.taps - 1 - self.origin
 
     @property
