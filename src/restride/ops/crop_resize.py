@@ -28,7 +28,7 @@ from restride.ops.boxes import Flip, Units, about_pixels, read_boxes, read_flips
 from restride.ops.images import Images, Indices, Run, image_indices, images_of, per_channel, read_fill
 from restride.ops.letterbox import Place, places_of
 from restride.ops.one_by_one import OneByOne
-from restride.ops.perform import cached
+from restride.ops.perform import cached, plan_on
 from restride.ops.quantize import in_axes_of_result, normalizing_scales, warn_of_unit
 from restride.ops.resample import INTERPOLATED_TYPES, in_f32, is_narrowed, split_arguments
 from restride.ops.target import Asked, Out, Target, read_layout, require_room, target_of_sums, type_asked
@@ -185,7 +185,7 @@ def cropped(
     device = tensors[0].device
     place = None if out is None else Out(out.desc, is_shared=False)
     try:
-        plan = cached(_crop_plan, source, place, device.limits, cut, request, numbers)
+        plan = plan_on(device, _crop_plan, source, place, device.limits, cut, request, numbers)
     except (DescriptorError, UnsupportedError) as error:
         error.add_descriptor(source.desc)
         raise

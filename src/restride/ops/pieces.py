@@ -15,7 +15,7 @@ from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.tensor_desc import packed
-from restride.ops.perform import Plan, ViewPlan, cached, perform
+from restride.ops.perform import Plan, ViewPlan, cached, perform, plan_on
 from restride.ops.reorder import reorder_plan
 from restride.ops.target import Out
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -24,12 +24,12 @@ from restride.tensor.tensor import Tensor, empty
 
 def reshaped(x: Tensor, sizes: Sequence[int]) -> Tensor:
     """``x.reshape(sizes)``, a view where its layout allows one, else a packed copy in one dispatch."""
-    return cached(_joined, x.desc, x.desc, sizes, x.device.limits).run(x, None)
+    return plan_on(x.device, _joined, x.desc, x.desc, sizes, x.device.limits).run(x, None)
 
 
 def repeated(x: Tensor, axis: int, times: int) -> Tensor:
     """Repeat each element of an axis ``times`` times, as a view or a copy like ``reshaped``; at most 7 axes."""
-    return cached(_repeated_elements, x.desc, axis, times, x.device.limits).run(x, None)
+    return plan_on(x.device, _repeated_elements, x.desc, axis, times, x.device.limits).run(x, None)
 
 
 def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
@@ -37,7 +37,7 @@ def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
     f32[2,3] twice along axis 1 is the view f32[2,2,3] of strides (3, 0, 1), whose axes 1 and 2 are joined.
     """
-    for plan in cached(_tilings, x.desc, repeats, x.device.limits):
+    for plan in plan_on(x.device, _tilings, x.desc, repeats, x.device.limits):
         x = plan.run(x, None)
     return x
 
@@ -72,7 +72,7 @@ def concatenated(
         if x.device is not device:
             raise DescriptorError(f"{argument}[{place}] {x!r} lies on another device than {tensors[0]!r}")
     descs = tuple([x.desc for x in tensors])
-    desc, plans = cached(_concatenation, descs, axis, dtype, argument, is_new=is_new, limits=device.limits)
+    desc, plans = plan_on(device, _concatenation, descs, axis, dtype, argument, is_new=is_new, limits=device.limits)
     result = empty(desc, device)
     for x, plan in zip(tensors, plans, strict=True):
         plan.run(x, result)

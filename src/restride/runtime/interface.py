@@ -78,6 +78,8 @@ class Counters:
     bytes_in_use: bytes now in memories, each rounded up to a multiple of 16, and in parameters of unfinished kernels.
         A freed memory does not count, even if the device still uses it.
     uploaded, downloaded: bytes that ``write`` and ``read`` moved (parameters of kernels are not counted).
+    plans_made, plans_kept: operations on the device that were planned, and those that found their plan in the cache of
+        the process. 0 in the counters of a runtime, which knows no plan.
     """
 
     dispatches: int = 0
@@ -89,6 +91,8 @@ class Counters:
     bytes_in_use: int = 0
     uploaded: int = 0
     downloaded: int = 0
+    plans_made: int = 0
+    plans_kept: int = 0
 
 
 @dataclass(frozen=True)

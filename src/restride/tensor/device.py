@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from itertools import count
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -69,6 +70,7 @@ class Device:
 
     _closed = False
     _number = 1
+    _plans_made = _plans_kept = 0
 
     def __init__(
         self,
@@ -112,8 +114,23 @@ class Device:
         return self._closed
 
     def counters(self) -> Counters:
-        """Dispatches, pipelines, submissions, barriers, memory and traffic since the device was opened."""
-        return self.runtime.counters()
+        """Dispatches, pipelines, submissions, barriers, memory, traffic and plans since the device was opened.
+
+        >>> with rs.Device() as device:
+        ...     for columns in (4, 6, 4):
+        ...         _ = rs.resample(rs.empty((8, 8), device=device), (4, columns))
+        ...     device.counters().plans_made, device.counters().plans_kept
+        (2, 1)
+        """
+        return replace(self.runtime.counters(), plans_made=self._plans_made, plans_kept=self._plans_kept)
+
+    def count_plan(self, *, is_kept: bool) -> None:
+        """Count an operation whose plan was found in the cache, or else made."""
+        with _counting:
+            if is_kept:
+                self._plans_kept += 1
+            else:
+                self._plans_made += 1
 
     def wait(self) -> None:
         """Return when every operation so far is finished.
@@ -292,6 +309,7 @@ def device_over_manager() -> Device:
 _default: Device | None = None
 _is_set = False  # by set_default_device
 _default_lock = threading.Lock()
+_counting = threading.Lock()  # of the plans of all devices
 
 
 def default_device() -> Device:
@@ -336,9 +354,9 @@ def set_default_device(device: Device | None) -> None:
 
 
 def _unlock_in_child() -> None:
-    # Another thread of the parent may have held the lock; it does not exist in the child.
-    global _default_lock  # noqa: PLW0603 - as above
-    _default_lock = threading.Lock()
+    # Another thread of the parent may have held a lock; it does not exist in the child.
+    global _default_lock, _counting
+    _default_lock, _counting = threading.Lock(), threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
