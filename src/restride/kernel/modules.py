@@ -91,9 +91,10 @@ class Interface:
     push: tuple[str, ...]
 
     @cached_property
-    def ids(self) -> int:
-        """One more than the largest id of a constant."""
-        return max(self.constants.values(), default=-1) + 1
+    def names(self) -> tuple[str | None, ...]:
+        """The name of the constant of each id; None for ids without one."""
+        by_id = {number: name for name, number in self.constants.items()}
+        return tuple(map(by_id.get, range(max(by_id, default=-1) + 1)))
 
     @cached_property
     def pushed_axes(self) -> tuple[str, ...]:

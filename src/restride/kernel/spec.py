@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from operator import and_
 from typing import NamedTuple, Self
 
 from restride.kernel.modules import interface_of
@@ -61,11 +63,9 @@ class KernelSpec:
         words.update(push)
         if len(words) > len(declared.push):
             raise AssertionError(_mismatch(shader, "push constants", push, declared.push))
-        packed = [0] * declared.ids
-        for name, number in declared.constants.items():
-            packed[number] = int(constants[name])
-        pushed = tuple([number & 0xFFFFFFFF for number in words.values()])
-        return cls(shader, tuple(packed), pushed, parameters, groups, bindings)
+        packed = tuple([0 if name is None else int(constants[name]) for name in declared.names])
+        pushed = tuple(map(and_, words.values(), repeat(0xFFFFFFFF)))
+        return cls(shader, packed, pushed, parameters, groups, bindings)
 
     def constant(self, name: str) -> int:
         """A specialization constant of a shipped module by its name in GLSL."""

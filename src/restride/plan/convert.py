@@ -98,7 +98,7 @@ class Conversion:
         sides = (self.arithmetic.src, self.arithmetic.dst)
         return sum(len(side.pairs) for side in sides if side is not None) <= _MAX_KEPT_PAIR_BYTES
 
-    @property
+    @cached_property
     def constants(self) -> dict[str, int]:
         """The constants of every kernel that converts: both types, how to round, which steps apply."""
         arithmetic, src, dst = self.arithmetic, self.arithmetic.src, self.arithmetic.dst
@@ -159,17 +159,23 @@ class Conversion:
                 pairs = side.pairs[span.lowest * PAIR_BYTES : (span.highest + 1) * PAIR_BYTES]
                 parts.append(pairs + bytes(-len(pairs) % (4 * ROW_WORDS)))
                 nbytes += len(parts[-1])
+        parts.append(self._ops)
+        lists = {"src_pairs": first[0], "dst_pairs": first[1]}
+        others = {"post_ops": nbytes // PAIR_BYTES, "shifts": shifts.word if shifts else 0}
+        return {**push, **lists, **self._numbers, **others}, b"".join(parts)
+
+    @cached_property
+    def _ops(self) -> bytes:
+        """The numbers of the post-ops, as whole rows of the parameters."""
         ops = b"".join(struct.pack("2f", op.first, op.second) for op in self.arithmetic.post_ops)
-        parts.append(ops + bytes(-len(ops) % (4 * ROW_WORDS)))
-        numbers = (*_first_pair(sides[0]), *_first_pair(sides[1]), self.arithmetic.sum_scale or 0.0)
-        converts = {
-            "src_pairs": first[0],
-            "dst_pairs": first[1],
-            **dict(zip(_NUMBERS, struct.unpack("5I", struct.pack("5f", *numbers)), strict=True)),
-            "post_ops": nbytes // PAIR_BYTES,
-            "shifts": shifts.word if shifts else 0,
-        }
-        return {**push, **converts}, b"".join(parts)
+        return ops + bytes(-len(ops) % (4 * ROW_WORDS))
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The push constants that are f32, as words."""
+        src, dst = self.arithmetic.src, self.arithmetic.dst
+        numbers = (*_first_pair(src), *_first_pair(dst), self.arithmetic.sum_scale or 0.0)
+        return dict(zip(_NUMBERS, struct.unpack("5I", struct.pack("5f", *numbers)), strict=True))
 
 
 def _are_short(pairs: bytes) -> bool:

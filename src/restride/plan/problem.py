@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -296,6 +297,7 @@ def word(value: int) -> int:
     return value & 0xFFFFFFFF
 
 
+@lru_cache(maxsize=4096)  # the sizes and strides of one call are those of others
 def multiply_shift(divisor: int) -> tuple[int, int]:
     """Multiplier m and shift s with ``n // divisor == (n * m >> 32) >> s`` for every n below 2^31.
 

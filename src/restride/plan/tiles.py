@@ -257,13 +257,15 @@ def _strided(region: Region, resampled: Mapping[int, int]) -> Walk | None:
         return None
     still = (0,) * len(region.sizes)
     of_pairs = [still if place is None else place.strides for place in region.pairs]
-    sides = (of_src, *of_pairs, of_dst)
-    begins = [sum(map(mul, strides, region.starts)) for strides in sides]
-    axes = []
-    for axis, (size, src, src_pair, dst_pair, dst) in enumerate(zip(region.sizes, *sides, strict=True)):
-        moves = size > 1
-        src_moves = resampled.get(axis, size) > 1
-        axes.append(Axis(size, src * src_moves, dst * moves, pairs=(src_pair * moves, dst_pair * moves)))
+    begins = [sum(map(mul, strides, region.starts)) for strides in (of_src, *of_pairs, of_dst)]
+    src_sizes = [resampled.get(axis, size) for axis, size in enumerate(region.sizes)] if resampled else region.sizes
+    each = zip(region.sizes, src_sizes, of_src, of_dst, zip(*of_pairs, strict=True), strict=True)
+    axes = [
+        Axis(size, src if src_size > 1 else 0, dst, pairs=pairs)
+        if size > 1
+        else Axis(size, src if src_size > 1 else 0, 0)
+        for size, src_size, src, dst, pairs in each
+    ]
     src_offset, dst_offset = region.src.starts[0] + begins[0], region.dst.starts[0] + begins[3]
     return Walk(tuple(axes), tuple(range(len(axes))), src_offset, dst_offset, (begins[1], begins[2]))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from restride.kernel import Choices, KernelSpec, Limits
+from restride.lru import cached_property
 from restride.plan.dispatches import GROUP_SIZE, bind, part_of, plan_elements, strided_kernel
 from restride.plan.problem import MAX_AXES, Axis, Problem, in_order, pack_parameters
 
@@ -22,7 +24,7 @@ class Side(NamedTuple):
     @property
     def size(self) -> int:
         """Number of elements along both axes."""
-        return math.prod(axis.size for axis in self.axes)
+        return math.prod([axis.size for axis in self.axes])
 
     @property
     def run(self) -> int:
@@ -40,12 +42,12 @@ class Exchange(NamedTuple):
     @property
     def indices(self) -> int:
         """The product of the sizes of the outer axes."""
-        return math.prod(axis.size for axis in self.outer)
+        return math.prod([axis.size for axis in self.outer])
 
     @property
     def dst_strides(self) -> tuple[int, ...]:
         """The destination strides of all axes except a."""
-        return tuple(axis.dst for axis in (*self.b.axes, *self.outer))
+        return tuple([axis.dst for axis in (*self.b.axes, *self.outer)])
 
 
 def exchange_of(problem: Problem) -> Exchange | None:
@@ -132,7 +134,8 @@ _NEARLY_FULL = 0.9
 and take 0.87 of the time of full runs of 64; 640 elements in runs of 256 fill 0.83, and take 1.07."""
 
 
-class Transpose(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Transpose:
     """The axes that a transpose kernel exchanges, and its blocks and groups.
 
     across, along: blocks of a group along a and along b. deep: indices of the outer axes in a group.
@@ -145,7 +148,7 @@ class Transpose(NamedTuple):
     along: int
     deep: int
 
-    @property
+    @cached_property
     def groups(self) -> tuple[int, int, int]:
         """Work groups along b, along a and along the outer axes."""
         a, b, _ = self.exchange
@@ -155,7 +158,7 @@ class Transpose(NamedTuple):
             -(-self.exchange.indices // self.deep),
         )
 
-    @property
+    @cached_property
     def filled(self) -> float:
         """The fraction of the groups' capacity that is used; 1: every invocation of every group has a block."""
         room = math.prod(self.block) * GROUP_BLOCKS * math.prod(self.groups)
@@ -242,7 +245,7 @@ def _in_groups(
     for run in runs:
         least = min(max(run // (block[0] * problem.itemsize), filling), blocks[0])
         # Blocks per group and row, for 9 blocks: one row of 9; 24: one of 24; 25: two of 13; 1024: 64 of 16.
-        widths = {least, *(-(-blocks[0] // rows) for rows in range(1, 5))}
+        widths = {least, *[-(-blocks[0] // rows) for rows in range(1, 5)]}
         each = []
         for across in sorted(width for width in widths if least <= width <= GROUP_BLOCKS):
             along = min(GROUP_BLOCKS // across, blocks[1])
