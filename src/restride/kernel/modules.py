@@ -91,10 +91,10 @@ class Interface:
     push: tuple[str, ...]
 
     @cached_property
-    def names(self) -> tuple[str | None, ...]:
-        """The name of the constant of each id; None for ids without one."""
+    def names(self) -> tuple[str, ...]:
+        """The name of the constant of each id, empty for ids without one."""
         by_id = {number: name for name, number in self.constants.items()}
-        return tuple(map(by_id.get, range(max(by_id, default=-1) + 1)))
+        return tuple([by_id.get(number, "") for number in range(max(by_id, default=-1) + 1)])
 
     @cached_property
     def pushed_axes(self) -> tuple[str, ...]:

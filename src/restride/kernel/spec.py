@@ -63,7 +63,7 @@ class KernelSpec:
         words.update(push)
         if len(words) > len(declared.push):
             raise AssertionError(_mismatch(shader, "push constants", push, declared.push))
-        packed = tuple([0 if name is None else int(constants[name]) for name in declared.names])
+        packed = tuple(map(int, map(constants.get, declared.names, repeat(0))))
         pushed = tuple(map(and_, words.values(), repeat(0xFFFFFFFF)))
         return cls(shader, packed, pushed, parameters, groups, bindings)
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from restride.arithmetic import POST_OPS, ROUNDINGS, Arithmetic, Scaling
+from restride.arithmetic import NO_ARITHMETIC, POST_OPS, ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DType
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
@@ -178,6 +179,16 @@ class Conversion:
         return dict(zip(_NUMBERS, struct.unpack("5I", struct.pack("5f", *numbers)), strict=True))
 
 
+@lru_cache(maxsize=256)
+def _plain_conversion(src: DType, dst: DType) -> Conversion:
+    return Conversion(src, dst, NO_ARITHMETIC)
+
+
+def conversion_of(src: DType, dst: DType, arithmetic: Arithmetic) -> Conversion:
+    """A conversion; one between two types without arithmetic is kept, with what it has computed."""
+    return _plain_conversion(src, dst) if arithmetic is NO_ARITHMETIC else Conversion(src, dst, arithmetic)
+
+
 def _are_short(pairs: bytes) -> bool:
     """True if the short division is exact for all bytes and all scales; False, untested, for too many scales."""
     scales = np.unique(np.abs(np.frombuffer(pairs, np.float32)[::2]))
@@ -210,7 +221,7 @@ def convert_kernels(src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, li
     Scales have the axes of both. Returns a tuple if there are few scales, otherwise an iterator that builds the
     dispatches one by one.
     """
-    conversion = Conversion(src.dtype, dst.dtype, arithmetic)
+    conversion = conversion_of(src.dtype, dst.dtype, arithmetic)
     kernels = _conversion_kernels(src, dst, conversion, limits)
     return tuple(kernels) if conversion.has_few_pairs else kernels
 

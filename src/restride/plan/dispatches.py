@@ -112,7 +112,7 @@ def axis_to_cut(problem: Problem, limits: Limits) -> int | None:
         return longest(problem, _dst_reach)
     if problem.count > MAX_COUNT:
         return longest(problem, lambda axis: axis.size)
-    if sum(_table_bytes(axis) for axis in problem.axes) > MAX_TABLE_BYTES:
+    if sum(map(_table_bytes, problem.axes)) > MAX_TABLE_BYTES:
         return longest(problem, _table_bytes)
     return None
 
@@ -137,7 +137,8 @@ def pair_spans(problem: Problem) -> tuple[Span, Span]:
 
 def axis_with_too_many_pairs(problem: Problem, _limits: Limits) -> int | None:
     """The axis at which to cut a problem that reads more pairs than one dispatch may have; None: they fit."""
-    if sum(span.pair_bytes for span in pair_spans(problem)) <= MAX_PAIR_BYTES:
+    of_src, of_dst = pair_spans(problem)
+    if of_src.pair_bytes + of_dst.pair_bytes <= MAX_PAIR_BYTES:
         return None
     return longest(problem, lambda axis: (axis.size - 1) * sum(map(abs, axis.pairs)))
 

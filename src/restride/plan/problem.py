@@ -14,6 +14,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -156,13 +157,10 @@ class Problem:
         offsets, itemsizes = (self.src_offset, self.dst_offset), (self.itemsize, self.src_itemsize)
         return Problem(axes, *offsets, *itemsizes, self.pair_offsets, self.src_bound)
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Number of destination elements."""
-        count = 1
-        for axis in self.axes:
-            count *= axis.size
-        return count
+        return prod([axis.size for axis in self.axes])
 
     @cached_property
     def src_span(self) -> Span:
@@ -193,7 +191,8 @@ def simplify(problem: Problem) -> Problem:
     The destination must be injective: a zero destination stride on an axis of more than one step has no meaning here.
     """
     src_offset, dst_offset, pair_offsets = problem.src_offset, problem.dst_offset, problem.pair_offsets
-    moving = [axis for axis in map(_all_inside, problem.axes) if axis.size > 1 or not axis.is_plain]
+    all_inside = [axis if axis.inside is None else _all_inside(axis) for axis in problem.axes]
+    moving = [axis for axis in all_inside if axis.size > 1 or not axis.is_plain]
     for position, axis in enumerate(moving):
         if axis.dst < 0:
             # Walk both sides from the other end: dst[9 - i] = src[i] becomes dst[i] = src[9 - i].

@@ -19,7 +19,7 @@ import numpy as np
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan.convert import Conversion
+from restride.plan.convert import Conversion, conversion_of
 from restride.plan.dispatches import (
     GROUP_SIZE,
     MAX_TABLE_BYTES,
@@ -85,8 +85,9 @@ class Invocations(NamedTuple):
 
 def invocations(problem: Problem, limits: Limits) -> Invocations:
     """The fastest way to divide a problem of one dispatch."""
-    if any(axis.table is not None and axis.table.shifts is not None for axis in problem.axes):
-        rows = by_rows(problem, limits) if sum(axis.table is not None for axis in problem.axes) > 1 else None
+    tables = [axis.table for axis in problem.axes if axis.table is not None]
+    if any(table.shifts is not None for table in tables):
+        rows = by_rows(problem, limits) if len(tables) > 1 else None
         fixed = rows or by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
         return fixed._replace(shader=f"{fixed.shader}_fixed")
     return (
@@ -158,13 +159,13 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
     u8[3,224,224] to u8[3,1080,1920], blocks of eight rows: axis 0 has 1920 elements, 240 pieces of eight, which read
     runs of three; axis 1 has 1080 rows, 135 blocks, and there are 3 of these: 97,200 invocations.
     """
+    taps = max(map(_taps, problem.axes))
+    if max(problem.itemsize, problem.src_itemsize) > 4 or taps > _MAX_TAPS_OF_ROWS:
+        return None
     slots = {position: axis.slot for position, axis in enumerate(problem.axes) if axis.table is not None}
     position = max(slots, key=lambda place: (slots[place], place))
     row = problem.axes[position]
     inner, outer = problem.axes[:position], problem.axes[position + 1 :]
-    taps = max(map(_taps, problem.axes))
-    if max(problem.itemsize, problem.src_itemsize) > 4 or taps > _MAX_TAPS_OF_ROWS:
-        return None
     elements, shared = _neighbours(problem, position, limits)
     if not elements or row.size < 2 or row.table is None:
         return None
@@ -648,7 +649,7 @@ def resample_kernels(
     """
     if dst.numel == 0:
         return ()
-    conversion = Conversion(src.dtype, dst.dtype, arithmetic)
+    conversion = conversion_of(src.dtype, dst.dtype, arithmetic)
     if not _needs_parts(tables) and conversion.has_few_pairs:
         return tuple(plan_resample(src, dst, tables, conversion, limits, _cached_invocations))
     return plan_resample(src, dst, tables, conversion, limits)

@@ -407,7 +407,7 @@ def in_quads(rows: Rows, extent: int, aligned: bool) -> Rows:
         arguments=(rows, taps, extent, aligned),
         taps=taps,
         origin=0,
-        at_once=False,
+        at_once=rows.at_once and are_few(rows.size, taps),
         is_identity=False,
     )
 
