@@ -263,8 +263,12 @@ def key_of(value: Any, levels: int = 7) -> Any:
     if isinstance(value, _LISTS):
         if len(value) > _MAX_MEMBERS or not levels:
             raise _NoKeyError
-        kinds, members = tuple(map(type, value)), list(value)
-        for place in _positions_needing_keys(kinds):
+        kinds = tuple(map(type, value))
+        places = _positions_needing_keys(kinds)
+        if not places:
+            return kind, kinds, tuple(value)
+        members = list(value)
+        for place in places:
             members[place] = key_of(members[place], levels - 1)
         return kind, kinds, tuple(members)
     key: Any

@@ -257,7 +257,9 @@ def _strided(region: Region, resampled: Mapping[int, int]) -> Walk | None:
         return None
     still = (0,) * len(region.sizes)
     of_pairs = [still if place is None else place.strides for place in region.pairs]
-    begins = [sum(map(mul, strides, region.starts)) for strides in (of_src, *of_pairs, of_dst)]
+    begins = [0, 0, 0, 0]
+    if any(region.starts):
+        begins = [sum(map(mul, strides, region.starts)) for strides in (of_src, *of_pairs, of_dst)]
     src_sizes = [resampled.get(axis, size) for axis, size in enumerate(region.sizes)] if resampled else region.sizes
     each = zip(region.sizes, src_sizes, of_src, of_dst, zip(*of_pairs, strict=True), strict=True)
     axes = [
