@@ -149,7 +149,7 @@ def perform(
     """Plan an operation on ``x``, or find its cached plan, and start it."""
     src = source_beside(x, out)
     place = None if out is None else Out(out.desc, out.memory is src.memory)
-    return plan_on(src.device, planner, src.desc, place, src.device.limits, *arguments, **named).run(src, out)
+    return _kept(src.device, planner, (src.desc, place, src.device.limits, *arguments), named).run(src, out)
 
 
 def plan_for(
@@ -215,30 +215,32 @@ _plans: LRU[Any] = LRU(MAX_PLANS)
 
 def cached(make: Callable[Arguments, Value], *arguments: Arguments.args, **named: Arguments.kwargs) -> Value:
     """The result of ``make(*arguments, **named)``, from the cache for equal arguments. Errors are not cached."""
-    return _found_or_made(make, arguments, named)[0]
+    return _kept(None, make, arguments, named)
 
 
 def plan_on(
     device: Device, make: Callable[Arguments, Value], *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> Value:
-    """As ``cached``, for an operation on ``device``, which counts it."""
-    plan, is_kept = _found_or_made(make, arguments, named)
-    device.count_plan(is_kept=is_kept)
-    return plan
+    """As ``cached``, for an operation on ``device``, which counts its plans."""
+    return _kept(device, make, arguments, named)
 
 
-def _found_or_made(make: Callable[..., Value], arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Value, bool]:
-    """The result of ``make(*arguments, **named)``; True: it was in the cache."""
+def _kept(
+    device: Device | None, make: Callable[..., Value], arguments: tuple[Any, ...], named: dict[str, Any]
+) -> Value:
+    """The result of ``make(*arguments, **named)``, from the cache if it is there; ``device`` counts which."""
+    key: Any
     try:
         key = make, tuple(named), key_of((*arguments, *named.values()))
     except _NoKeyError:
-        return make(*arguments, **named), False
-    found: Value | None = _plans.get(key)
-    if found is not None:
-        return found, True
-    made = make(*arguments, **named)
-    _plans.put(key, made)
-    return made, False
+        key = None
+    kept: Value | None = None if key is None else _plans.get(key)
+    value = make(*arguments, **named) if kept is None else kept
+    if kept is None and key is not None:
+        _plans.put(key, value)
+    if device is not None:
+        device.count_plan(is_kept=kept is not None)
+    return value
 
 
 @lru_cache(maxsize=MAX_PLANS)
