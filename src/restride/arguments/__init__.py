@@ -214,7 +214,8 @@ def check_keywords(function: _Function, elsewhere: Elsewhere = _NOWHERE) -> _Fun
 
     @wraps(function)
     def checked(*values: Any, **arguments: Any) -> Any:
-        require_listed(function, arguments, elsewhere)
+        if arguments:
+            require_listed(function, arguments, elsewhere)
         return function(*values, **arguments)
 
     return checked  # type: ignore[return-value] # it has the same signature

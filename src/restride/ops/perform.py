@@ -148,8 +148,8 @@ def perform(
 ) -> Tensor:
     """Plan an operation on ``x``, or find its cached plan, and start it."""
     src = source_beside(x, out)
-    place = None if out is None else Out(out.desc, out.memory is src.memory)
-    return _kept(src.device, planner, (src.desc, place, src.device.limits, *arguments), named).run(src, out)
+    device, place = src.device, None if out is None else Out(out.desc, out.memory is src.memory)
+    return _kept(device, planner, (src.desc, place, device.limits, *arguments), named).run(src, out)
 
 
 def plan_for(
