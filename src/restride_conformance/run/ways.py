@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 import restride as rs
-from restride.runtime.vulkan.recording import Recording
-from restride.runtime.vulkan.runtime import Hold, VulkanRuntime
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride_conformance import fill
 from restride_conformance.case import Array, Case
 from restride_conformance.operations import makes_destination
 from restride_conformance.setting import Setting
+
+if TYPE_CHECKING:
+    from restride.runtime.vulkan.recording import Recording
+    from restride.runtime.vulkan.runtime import Hold, VulkanRuntime
 
 IN_BATCH = 2
 """How many times a batch has the case."""
@@ -129,4 +131,4 @@ def without_holes(setting: Setting, result: Array) -> Array:
 
 def _vulkan(device: Device) -> VulkanRuntime:
     """The runtime, which may be wrapped."""
-    return cast(VulkanRuntime, device.runtime)
+    return cast("VulkanRuntime", device.runtime)
