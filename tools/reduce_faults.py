@@ -26,7 +26,7 @@ from mutate import PAGE, ROOT, TESTS, cases_of, copy_with, rows_of
 from restride.command.parser import parse
 from restride_conformance import commands
 from restride_conformance.case import Case
-from restride_conformance.commands import _target as target_of
+from restride_conformance.options import target_of
 from restride_conformance.record import Outcome
 from restride_conformance.reduce import Reduced, counts, fails_alike, reduce
 from restride_conformance.run.runner import Runner

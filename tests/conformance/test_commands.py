@@ -534,7 +534,7 @@ def test_a_report_that_cannot_be_written_costs_nothing_else(capsys, monkeypatch,
     def full(_report, path):
         raise DescriptorError(f"cannot write {path}: the disk is full")
 
-    monkeypatch.setattr("restride_conformance.commands.write_record", full)
+    monkeypatch.setattr("restride_conformance.report.commands.write_record", full)
     names = ["--json", tmp_path / "report.json", "--junitxml", tmp_path / "report.xml"]
     code, out, err = restride_test(capsys, "--repro", RIGHT, *names)
     assert code == 2

@@ -62,9 +62,10 @@ ELSEWHERE = {
         "weights/like/torch.py",
     ),
     "values of reports, in tests/conformance/report/test_file.py": ("conformance/record.py",),
+    "reports that are read, in tests/conformance/report/test_compare.py": ("conformance/report/commands.py",),
     "in the order of a library's own operations, in tests/ops/test_lookup.py": ("ops/normalized.py",),
     "words in messages, in tests/root/test_arguments.py": ("words.py",),
-    "what options choose, in tests/conformance/test_commands.py": ("conformance/choice.py",),
+    "what options choose, in tests/conformance/test_commands.py": ("conformance/choice.py", "conformance/options.py"),
     "cases as text, in tests/conformance/test_case.py": ("conformance/spelling.py",),
     "worker processes and their ends, in tests/conformance/run/test_runner.py": (
         "conformance/run/parallel.py",

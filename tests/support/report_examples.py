@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import numpy as np
 
 from restride.command.parser import parse
-from restride_conformance import commands as report_command
 from restride_conformance.case import Case
 from restride_conformance.record import Outcome, Speed, Target, Verdict
 from restride_conformance.report import Record
+from restride_conformance.report import commands as report_command
 from restride_conformance.report.pictures import draw
 
 HOSTILE = "</script><script>document.title = 'owned'</script> <img src=x onerror=\"document.title='owned'\"> \"'&\u2028"

@@ -67,7 +67,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "tests and speed": {
         "test": ("restride_conformance.commands", "run conformance cases on a device"),
-        "report": ("restride_conformance.commands", "compare and convert test reports"),
+        "report": ("restride_conformance.report.commands", "compare and convert test reports"),
         "bench": ("", "measure speed, beside other libraries"),
         "audit": ("", "say what compilers for GPUs make of the kernels, without a GPU"),
     },
