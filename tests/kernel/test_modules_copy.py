@@ -162,6 +162,6 @@ def test_a_store_past_a_window_is_seen(vulkan_device):
     desc = TensorDesc("f32", (12,))
     (kernel,) = copy_kernels(desc, desc, ROOMY)
     src, dst = kernel.bindings
-    kernel = replace(kernel, bindings=(src, replace(dst, nbytes=32)))
+    kernel = replace(kernel, bindings=(src, dst._replace(nbytes=32)))
     with pytest.raises(AssertionError, match="bytes around the memory were written"):
         run(vulkan_device, (kernel,), np.ones(48, np.uint8), np.ones(32, np.uint8))

@@ -118,7 +118,7 @@ class Device:
 
         >>> with rs.Device() as device:
         ...     for columns in (4, 6, 4):
-        ...         _ = rs.resample(rs.empty((8, 8), device=device), (4, columns))
+        ...         _ = rs.resample(rs.empty("f32[8,8]", device), (4, columns))
         ...     device.counters().plans_made, device.counters().plans_kept
         (2, 1)
         """
