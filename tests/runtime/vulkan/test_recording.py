@@ -116,6 +116,87 @@ def test_slots_are_free_again_once_it_is_closed(device):
     assert len(queue._free) == len(queue._slots) == slots
 
 
+def test_its_pipelines_outlive_a_trim_until_all_work_with_them_is_done(device, monkeypatch):
+    pipelines, destroyed = device.runtime._session.recorder.pipelines, []
+    x, out = (
+        rs.asarray(np.arange(1 << 22, dtype=np.uint8).reshape(2048, 2048), device=device),
+        rs.empty("u8[64]", device),
+    )
+    with device.runtime.recording() as recording:
+        first = rs.reorder(x.permute(1, 0))
+    kept = set(recording._pipelines)
+    destroy = pipelines._destroy
+    monkeypatch.setattr(pipelines, "_destroy", lambda key: (destroyed.append(pipelines._pipelines[key]), destroy(key)))
+    rs.reorder(x.permute(1, 0))  # by a pipeline that the recording keeps
+    device.wait()
+    device.trim()
+    monkeypatch.setattr(pipelines, "_most", 1)
+    rs.reorder(out[::-1])  # a new pipeline takes the place of another
+    assert kept.isdisjoint(destroyed)
+    device.runtime.replay(recording)
+    results = [rs.reorder(x.permute(1, 0)) for _ in range(6)]
+    recording.close()
+    queue = device.runtime._session.queue
+    pipelines.trim(queue.submitted - 1)  # as if the last of them still ran
+    assert kept.isdisjoint(destroyed)
+    assert all(np.array_equal(result.numpy(), x.numpy().T) for result in (first, *results))
+    device.trim()
+    assert kept <= set(destroyed)
+
+
+def test_an_interrupt_loses_no_slot_and_no_ticket(device, monkeypatch):
+    queue = device.runtime._session.queue
+    x = rs.asarray(np.arange(64, dtype=np.uint8), device=device)
+
+    def interrupted(method):
+        def call(*arguments):
+            method(*arguments)
+            raise KeyboardInterrupt
+
+        return call
+
+    def start():
+        with device.runtime.recording() as recording:
+            rs.reorder(x[::-1])
+        return recording
+
+    start().close()
+    device.wait()
+    slots = len(queue._slots)
+    for name in ("record", "submit_kept"):
+        with monkeypatch.context() as patch:
+            patch.setattr(queue, name, interrupted(getattr(queue, name)))
+            with pytest.raises(KeyboardInterrupt):
+                start()
+        device.wait()
+        assert (len(queue._slots), len(queue._free)) == (slots, slots)
+    recording = start()
+    with monkeypatch.context() as patch:
+        patch.setattr(queue, "submit_kept", interrupted(queue.submit_kept))
+        with pytest.raises(KeyboardInterrupt):
+            device.runtime.replay(recording)
+    assert recording.ticket == queue.submitted
+    device.runtime.replay(recording)
+    recording.close()
+
+
+def test_a_copy_of_another_thread_may_come_as_the_recording_ends(device, monkeypatch):
+    x, out = rs.asarray(np.arange(64, dtype=np.uint8), device=device), rs.empty("u8[64]", device)
+    session = device.runtime._session
+    with device.runtime.recording() as recording:
+        make_room = session.make_room
+
+        def end_meanwhile():
+            monkeypatch.setattr(device.runtime, "_recording", None)
+            make_room()
+
+        monkeypatch.setattr(session, "make_room", end_meanwhile)
+        device.runtime.copy(x.memory, out.memory, 64)
+    assert recording.parts == []
+    assert np.array_equal(out.numpy(), np.arange(64))
+    recording.close()
+
+
 def test_an_error_inside_ends_the_recording(device):
     x, kept = rs.asarray(np.arange(64, dtype=np.uint8), device=device), []
 

@@ -89,13 +89,9 @@ class Recorder:
         for prepared in current:
             if prepared.used != ticket:
                 prepared.use(ticket)
-            if not prepared.cached:
+            if not prepared.kept:
                 self.preparations.release(prepared)
         self.preparations.collect(completed)
-
-    def take(self, prepared: Prepared) -> None:
-        """Leave something uncached that was prepared since the last ``settle`` to the caller, who releases it."""
-        self._current.remove(prepared)
 
     def _fill(self, prepared: Prepared, blocks: Sequence[Block], sizes: Sequence[int], ticket: int) -> None:
         completed = self._queue.completed
@@ -207,15 +203,15 @@ class Dispatch:
 class Prepared:
     """The kernels of one submission with the dispatches, descriptor sets, parameters and byte ranges they use.
 
-    used: the last submission that uses it. cached: ``Preparations`` keeps it for later submissions.
+    used: the last submission that uses it. kept: for later submissions, by ``Preparations`` or a ``Recording``.
     """
 
-    __slots__ = ("cached", "dispatches", "kernels", "parameters", "sets", "used", "uses")
+    __slots__ = ("dispatches", "kept", "kernels", "parameters", "sets", "used", "uses")
 
     def __init__(self, kernels: Sequence[KernelSpec], ticket: int) -> None:
         self.kernels = kernels
         self.used = ticket
-        self.cached = False
+        self.kept = False
         self.dispatches: list[Dispatch] = []
         self.sets: list[DescriptorSet] = []
         self.parameters: list[Block] = []
@@ -262,7 +258,7 @@ class Preparations:
         if self._weight + weight > MAX_PREPARED:
             self.forget()
         # No call between these statements, at which an interrupt may come: they belong together.
-        prepared.cached = True
+        prepared.kept = True
         self.by_key[key] = prepared
         self._weight += weight
 

@@ -71,14 +71,18 @@ class BindingLayout:
 
 
 class Pipeline:
-    """A pipeline, its layouts, and the ticket of the last submission that uses it."""
+    """A pipeline, its layouts, the ticket of the last submission that uses it, and how often recordings keep it."""
 
-    __slots__ = ("handle", "layout", "used")
+    __slots__ = ("handle", "keeps", "layout", "used")
 
     def __init__(self, handle: Handle, layout: BindingLayout) -> None:
         self.handle = handle
         self.layout = layout
-        self.used = 0
+        self.used = self.keeps = 0
+
+    def is_idle(self, completed: int) -> bool:
+        """True if no submission after ``completed`` uses it and no recording keeps it."""
+        return self.used <= completed and not self.keeps
 
 
 class Pipelines:
@@ -97,7 +101,7 @@ class Pipelines:
         return len(self._pipelines)
 
     def get(self, key: PipelineKey, completed: int) -> Pipeline:
-        """The pipeline, created at first use; may destroy others that no submission after ``completed`` uses."""
+        """The pipeline, created at first use; may destroy others that are idle after ``completed``."""
         pipeline = self._pipelines.get(key)
         if pipeline is not None:
             return pipeline
@@ -122,17 +126,17 @@ class Pipelines:
         self._layouts.clear()
 
     def trim(self, completed: int) -> None:
-        """Destroy the pipelines that no submission after ``completed`` uses; their next use creates them again."""
+        """Destroy the pipelines that are idle after ``completed``; their next use creates them again."""
         for key, pipeline in list(self._pipelines.items()):
-            if pipeline.used <= completed:
+            if pipeline.is_idle(completed):
                 self._destroy(key)
 
     def _evict(self, completed: int) -> None:
         while len(self._pipelines) >= self._most:
-            oldest, pipeline = min(self._pipelines.items(), key=lambda item: item[1].used)
-            if pipeline.used > completed:
-                return  # the oldest is in use, so all are: it is better to exceed the limit than to wait here
-            self._destroy(oldest)
+            idle = [item for item in self._pipelines.items() if item[1].is_idle(completed)]
+            if not idle:
+                return  # it is better to exceed the limit than to wait here
+            self._destroy(min(idle, key=lambda item: item[1].used)[0])
 
     def _destroy(self, key: PipelineKey) -> None:
         pipeline, device = self._pipelines[key], self._device

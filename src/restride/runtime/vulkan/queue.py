@@ -202,8 +202,11 @@ class Queue:
             raise
         return ticket
 
-    def record(self, uses: Sequence[Use], *records: Callable[[Slot], None]) -> Slot:
-        """Record commands for ``submit_kept``; the first of them waits for everything before, whatever that will be."""
+    def record(self, parts: list[tuple[Slot, list[Use]]], uses: list[Use], *records: Callable[[Slot], None]) -> Slot:
+        """Record commands for ``submit_kept``; the first of them waits for everything before, whatever that will be.
+
+        parts: the slot with the uses is appended, until ``release``.
+        """
         self.flush()
         self.hazards.abandon()
         slot = self._begin_slot(self._kept_begin_info)
@@ -213,25 +216,28 @@ class Queue:
             for record in records:
                 record(slot)
             self.end(slot)
+            # No call between these statements and after them, at which an interrupt may come: they belong together.
+            slot.kept = True
+            parts += [(slot, uses)]
         except BaseException:
             self.abandon(slot)
             raise
-        slot.kept = True
         return slot
 
-    def submit_kept(self, slot: Slot, uses: Sequence[Use]) -> int:
-        """Submit what ``record`` recorded; the device must have finished with it. Returns the ticket."""
+    def submit_kept(self, slot: Slot, uses: Sequence[Use]) -> None:
+        """Submit what ``record`` recorded; the device must have finished with it."""
         self.flush()
         self._vk.vkResetFences(self._device.handle, 1, slot.fences)
-        ticket = self._submit(slot, uses)
         self.hazards.abandon()  # what was used since the last barrier is known of the first submission only
-        return ticket
+        self._submit(slot, uses)
 
     def release(self, slot: Slot) -> None:
-        """End what ``record`` began: the slot is free once the device has finished with it."""
+        """End what ``record`` began: the slot is free once the device has finished with it. Safe to call again."""
+        if not slot.kept:
+            return
         slot.kept = False
         if slot.retired and not slot.waiters:
-            self._free.append(slot)
+            self._free += [slot]
 
     def _begin(self, uses: Sequence[Use]) -> Slot:
         """Return a slot whose command buffer is ready to record commands that use these blocks."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
@@ -10,10 +9,8 @@ from typing import Generic, Protocol, TypeVar
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.dispatch import Prepared, Recorder
 from restride.runtime.vulkan.memory import Block
+from restride.runtime.vulkan.program import Pipeline
 from restride.runtime.vulkan.queue import Queue, Slot, Use
-
-_ALWAYS = sys.maxsize
-"""As the last submission that uses a pipeline or a set, so that neither is reused or destroyed meanwhile."""
 
 
 class Opened(Protocol):
@@ -40,18 +37,24 @@ class Recording(Generic[Held]):
     """Submissions in order, each a command buffer, with everything that their commands use.
 
     ``VulkanRuntime.recording`` makes it and ``VulkanRuntime.replay`` submits it again. What the host wrote while it was
-    made, such as tables, is not written again, but kept as it is. Other kernels may be started while it is kept, but
-    then no ``trim``: it destroys a pipeline that both use.
+    made, such as tables, is not written again, but kept as it is. Whatever it keeps is noted by statements without a
+    call after the change that they belong to, at which an interrupt might come.
 
-    ticket: its last submission. dispatches: kernels in all of it. holds: of the blocks that its commands use.
+    dispatches: kernels in all of it. holds: of the blocks that its commands use.
     """
 
     def __init__(self, session: Opened) -> None:
-        self.ticket = self.dispatches = 0
+        self.dispatches = 0
         self.parts: list[tuple[Slot, list[Use]]] = []
         self.holds: list[Held] = []
         self._session = session
         self._works: list[Prepared] = []
+        self._pipelines: list[Pipeline] = []
+
+    @property
+    def ticket(self) -> int:
+        """Its last submission."""
+        return max((slot.ticket for slot, _ in self.parts), default=0)
 
     @property
     def written(self) -> list[Held]:
@@ -68,15 +71,16 @@ class Recording(Generic[Held]):
     ) -> None:
         """Record commands, submit them for the first time, and keep them. The caller holds the lock."""
         queue = self._session.queue
-        slot = queue.record(uses, *records)
-        self.parts.append((slot, uses))
         self.holds += holds
         if work is not None:
-            self._session.recorder.take(work)
-            self._works.append(work)
-            work.use(_ALWAYS)
-            self.dispatches += len(work.dispatches)
-        self.ticket = queue.submit_kept(slot, uses)
+            work.kept = True
+            self._works += [work]
+            for dispatch in work.dispatches:
+                self._pipelines += [dispatch.pipeline]
+                dispatch.pipeline.keeps += 1
+        slot = queue.record(self.parts, uses, *records)
+        queue.submit_kept(slot, uses)
+        self.dispatches += 0 if work is None else len(work.dispatches)
 
     def close(self) -> None:
         """Let everything be reused once the device has finished with it; a second call does nothing."""
@@ -84,10 +88,16 @@ class Recording(Generic[Held]):
         if session.device.dead:
             return  # all of it is destroyed together with the device
         with session.lock:
+            last = session.queue.last  # others may have used the pipelines since
+            while self._pipelines:
+                self._pipelines[-1].used = last
+                self._pipelines[-1].keeps -= 1
+                del self._pipelines[-1]
             while self.parts:
-                session.queue.release(self.parts.pop()[0])
+                session.queue.release(self.parts[-1][0])
+                del self.parts[-1]
             while self._works:
-                work = self._works.pop()
-                work.use(self.ticket)
+                work = self._works.pop()  # first: an interrupt may lose an entry, but never releases one twice
+                work.use(last)
                 session.recorder.preparations.release(work)
         self.holds.clear()

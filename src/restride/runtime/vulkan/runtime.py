@@ -203,14 +203,8 @@ class VulkanRuntime:
         source, target = self._hold(src), self._hold(dst)
         require_copy(src, dst, nbytes, src_offset, dst_offset)
         require_writable(dst)
-        if kernels:
+        if kernels or (nbytes and self._recording is not None):
             self._submit(kernels, (src, dst), Run(src_offset, dst_offset, nbytes) if nbytes else None)
-        elif nbytes and self._recording is not None:
-            self._session.make_room()
-            with self._session.lock:
-                self._session.enter()
-                uses, record = self._session.copying(source.block, target.block, Run(src_offset, dst_offset, nbytes))
-                self._recording.add(uses, [record], [source, target])
         elif nbytes:
             self._session.copy(source.block, src_offset, target.block, dst_offset, nbytes)
 
@@ -236,16 +230,22 @@ class VulkanRuntime:
         Raises:
             UnsupportedError: another recording is being made.
         """
-        if self._recording is not None:
-            raise UnsupportedError("one recording at a time: this device has one that is being made")
-        recording = self._recording = Recording[Hold](self._session)
+        recording = Recording[Hold](self._session)
         try:
+            self._begin_recording(recording)
             yield recording
         except BaseException:
-            recording.close()
+            if self._recording is recording:
+                self._recording = None
+            recording.close()  # waits for the lock: whatever another thread adds to it is in it by then
             raise
-        finally:
-            self._recording = None
+        self._recording = None
+
+    def _begin_recording(self, recording: Recording[Hold]) -> None:
+        with self._session.lock:
+            if self._recording is not None:
+                raise UnsupportedError("one recording at a time: this device has one that is being made")
+            self._recording = recording
 
     def replay(self, recording: Recording[Hold]) -> None:
         """Submit the command buffers of a recording again, after waiting for their last submission."""
@@ -255,7 +255,7 @@ class VulkanRuntime:
             session.make_room()
             with session.lock:
                 session.enter()
-                recording.ticket = session.queue.submit_kept(slot, uses)
+                session.queue.submit_kept(slot, uses)
         self._dispatches += recording.dispatches
 
     def written(self, recording: Recording[Hold]) -> list[VulkanMemory]:
@@ -350,7 +350,7 @@ class VulkanRuntime:
                 kernels = list(kernels)  # which is not cached: the recording keeps what is prepared
             try:
                 work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
-                if not work.dispatches:
+                if not work.dispatches and run is None:
                     return
                 uses, records = work.uses, [lambda slot: session.recorder.record(slot, work.dispatches)]
                 if run is not None:
