@@ -31,7 +31,7 @@ from restride_conformance.options import (
 from restride_conformance.record import Outcome, Speed, Verdict, add_aftermath
 from restride_conformance.reduce import MOST_TRIALS, fails_alike, reduce
 from restride_conformance.report import Record, first_line
-from restride_conformance.report.commands import ReportFile, report_files, write_report
+from restride_conformance.report.commands import ReportFile, exit_code, report_files, write_report
 from restride_conformance.report.summary import speed_text, summary
 from restride_conformance.run.parallel import run_all
 from restride_conformance.run.runner import Runner
@@ -124,7 +124,7 @@ def run_test(arguments: argparse.Namespace) -> int:
     for failure in (broken_off, unpublished, None if exported is None else exported.error):
         if failure is not None:
             raise failure
-    return _exit(record) if arguments.gtest_filter is None else gtest.exit_code(record.outcomes)
+    return exit_code(record) if arguments.gtest_filter is None else gtest.exit_code(record.outcomes)
 
 
 def _last_words(record: Record, arguments: argparse.Namespace) -> str:
@@ -218,21 +218,6 @@ def _line(outcome: Outcome) -> str:
     measured = f"{speed_text(Speed(**outcome.figures))}  " if outcome.figures else ""
     why = first_line(outcome.reason)
     return f"{outcome.state:<13} {measured}{outcome.case}{f'  # {why}' if why else ''}"
-
-
-def _exit(record: Record) -> int:
-    """The exit code of a run.
-
-    Raises:
-        NothingSelected: no case was judged, or all were skipped.
-    """
-    if record.worst is None:
-        raise NothingSelected("no case was judged")
-    if set(record.counts) == {Verdict.SKIPPED}:
-        raise NothingSelected("every selected case was skipped")
-    if record.bad and record.bad[0].verdict in (Verdict.TIMEOUT, Verdict.CRASHED):
-        return Exit.DEVICE_FAILED
-    return Exit.CHECK_FAILED if record.bad else Exit.OK
 
 
 def _publish(record: Record, text: str, files: Sequence[ReportFile], expectations: Path | None) -> Exception | None:

@@ -133,8 +133,7 @@ def require_free(folder: Path, *, force: bool) -> None:
             raise UsageError(f"{path} exists: name another folder, or replace it with --force")
         with named_errors("write", path):
             require_unlinked(path)
-            if folder.is_dir():
-                require_writable(path)
+            require_writable(path if folder.is_dir() else folder)
 
 
 def write_expectations(folder: Path, outcomes: Collection[Outcome]) -> None:

@@ -31,9 +31,9 @@ from restride_conformance import Verdict
 from restride_conformance.case import Case
 from restride_conformance.choice import last_failed_file as last_failed
 from restride_conformance.choice import write_last_failed
-from restride_conformance.commands import _exit as exit_of
 from restride_conformance.commands import _reduce_all as reduce_all
 from restride_conformance.record import Aftermath, Outcome
+from restride_conformance.report.commands import exit_code as exit_of
 from restride_conformance.run.runner import Runner, WorkerDied, WorkerProcess
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from restride.command.files import require_apart, require_places
 from restride.command.parser import Commands, add_command
-from restride.command.process import Exit, UsageError, say, tell
+from restride.command.process import Exit, NothingSelected, UsageError, say, tell
+from restride_conformance.record import Verdict
 from restride_conformance.report import Record
 from restride_conformance.report.compare import compare
 from restride_conformance.report.file import read_record, write_record
@@ -30,7 +31,7 @@ examples:
 _MERGE_DESCRIPTION = """\
 Makes one report of the parts of a run, such as those of `restride test --shard`: the cases of all, in the order of the
 parts. Its seconds are the sum of theirs. The parts must be of one device, driver, mode, shader and versions, and no
-case may be in two."""
+case may be in two. The exit code is that of the whole run; it is 1 also if parts are missing."""
 _COMPARE_DESCRIPTION = """\
 Compares two reports: devices and versions, cases that only one of them has, cases whose verdict changed, and the times
 of calls; of two drivers, what only one of them fails. The exit code is 1 if a case of both got worse, from PASSED or
@@ -90,13 +91,14 @@ def _run_show(arguments: argparse.Namespace) -> int:
 
 
 def _run_merge(arguments: argparse.Namespace) -> int:
-    """Print the summary of the merged report, and write it."""
+    """Print the summary of the merged report, and write it; returns the run's exit code, 1 if parts are missing."""
     files = report_files(arguments, arguments.parts)
     merged = merge([(str(path), read_record(path, "test")) for path in arguments.parts])
     say(summary(merged), has_lines=True)
     for file in files:
         write_report(merged, *file)
-    return Exit.OK
+    code = exit_code(merged)
+    return Exit.CHECK_FAILED if code == Exit.OK and merged.broken_off else code
 
 
 def _run_convert(arguments: argparse.Namespace) -> int:
@@ -104,6 +106,21 @@ def _run_convert(arguments: argparse.Namespace) -> int:
     require_apart([arguments.report], arguments.output)
     arguments.write(read_record(arguments.report, arguments.kind), arguments.output)
     return Exit.OK
+
+
+def exit_code(record: Record) -> int:
+    """The exit code of a test's run.
+
+    Raises:
+        NothingSelected: no case was judged, or all were skipped.
+    """
+    if record.worst is None:
+        raise NothingSelected("no case was judged")
+    if set(record.counts) == {Verdict.SKIPPED}:
+        raise NothingSelected("every selected case was skipped")
+    if record.bad and record.bad[0].verdict in (Verdict.TIMEOUT, Verdict.CRASHED):
+        return Exit.DEVICE_FAILED
+    return Exit.CHECK_FAILED if record.bad else Exit.OK
 
 
 def add_reports(parser: argparse.ArgumentParser) -> None:

@@ -30,7 +30,7 @@ def test_parts_of_a_run_are_merged(tmp_path, capsys):
         write_record(report, path)
     outputs = {"--json": tmp_path / "all.json", "--junitxml": tmp_path / "all.xml", "--html": tmp_path / "all.html"}
     words = [str(word) for pair in outputs.items() for word in pair]
-    assert run("merge", *files, *words) == Exit.OK
+    assert run("merge", *files, *words) == Exit.CHECK_FAILED
     assert "FAILED: 1 of 3 that ran is not right (1 FAILED), 1 was skipped; interrupted after 4 of 5" in (
         capsys.readouterr().out
     )
@@ -43,6 +43,18 @@ def test_parts_of_a_run_are_merged(tmp_path, capsys):
     suite = ET.parse(outputs["--junitxml"]).getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "1")
     assert all(path.exists() for path in outputs.values())
+
+
+def test_the_exit_code_of_a_merge_is_that_of_the_run(tmp_path):
+    parts = {
+        "1": example(outcomes=passed(A), command="restride test --shard 1/2", broken_off=""),
+        "2": example(outcomes=passed(B), command="restride test --shard 2/2", broken_off=""),
+        "bad": example(outcomes=(outcome("CRASHED", C),), command="restride test --shard 2/2", broken_off=""),
+    }
+    for name, part in parts.items():
+        write_record(part, tmp_path / name)
+    for names, code in (("1", "2"), Exit.OK), (("1",), Exit.CHECK_FAILED), (("1", "bad"), Exit.DEVICE_FAILED):
+        assert run("merge", *(tmp_path / name for name in names)) == code
 
 
 @pytest.mark.parametrize(
