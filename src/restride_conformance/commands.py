@@ -119,8 +119,8 @@ def run_test(arguments: argparse.Namespace) -> int:
             broken_off=why_ended(broken_off),
         )
         unpublished = _publish(record, _last_words(record, arguments), files, arguments.write_expectations)
-    if exported is not None and exported.said:
-        tell("\n".join(exported.said), has_lines=True)
+    for line in () if exported is None else exported.said:
+        tell(line, has_lines=True)
     for failure in (broken_off, unpublished, None if exported is None else exported.error):
         if failure is not None:
             raise failure

@@ -56,7 +56,7 @@ class Expectations:
         """
         names = [name for name in (FAILS, FLAKES, SKIPS) if os.path.lexists(folder / name)]
         if not names:
-            raise UsageError(f"--expect {folder}: there is no {FAILS}, {FLAKES} or {SKIPS}")
+            raise UsageError(f"--expect {folder}: it is no folder with {FAILS}, {FLAKES} or {SKIPS}")
         return cls(_fails(folder / FAILS), _patterns(folder / FLAKES), _patterns(folder / SKIPS))
 
     def skipped(self, case: Case) -> Outcome | None:

@@ -95,7 +95,7 @@ def expression(text: str) -> Matches:
     try:
         root = ast.parse(source, mode="eval").body
     except (SyntaxError, MemoryError, RecursionError) as error:
-        raise DescriptorError(f"{rule}: {error}") from error
+        raise DescriptorError(f"{rule}: {getattr(error, 'msg', error)}") from error
     if source.split().count("not") > _MAX_NEGATIONS:
         raise DescriptorError(f"{shown} has 'not' more than {_MAX_NEGATIONS} times")
     if not all(isinstance(node, _NODES) for node in ast.walk(root)):

@@ -85,7 +85,7 @@ def test_a_list_that_is_not_well_formed_is_refused_with_its_line(tmp_path, conte
 
 def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path):
     for folder in (tmp_path / "none", tmp_path):
-        with pytest.raises(UsageError, match=re.escape("there is no fails.txt, flakes.txt or skips.txt")):
+        with pytest.raises(UsageError, match=re.escape("it is no folder with fails.txt, flakes.txt or skips.txt")):
             Expectations.read(folder)
     os.mkfifo(tmp_path / "fails.txt")
     with pytest.raises(UsageError, match=re.escape("fails.txt")):
