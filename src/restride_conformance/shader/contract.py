@@ -142,8 +142,9 @@ def _broken_shared(declared: Declared) -> Iterator[str]:
 def _broken_constants(declared: Declared, contract: Interface) -> Iterator[str]:
     known = ", ".join(f"{number} {name}" for name, number in contract.constants.items()) or "none"
     sizes = {number for entry in declared.entry_points for number in entry.size_constants if number is not None}
-    for number in sorted(sizes.intersection(contract.constants.values())):
-        yield f"specialization constant {number} sets the local size; in the contract it is one of {known}"
+    free = len(contract.names)  # a dispatch has a value for every id below, 0 for those without a name
+    for number in sorted(number for number in sizes if number < free):
+        yield f"specialization constant {number} sets the local size; the contract has {known}: take {free} or above"
     for constant in declared.constants:
         if constant.number in sizes:
             continue

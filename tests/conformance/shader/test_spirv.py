@@ -62,7 +62,11 @@ BROKEN = {
     ),
     "local size by a constant of the contract": (
         KEEPS.replace("local_size_x = 128", "local_size_x = 128, local_size_x_id = 0"),
-        "specialization constant 0 sets the local size; in the contract it is one of 0 NEIGHBOURS, ",
+        "specialization constant 0 sets the local size; the contract has 0 NEIGHBOURS, .*: take 16 or above",
+    ),
+    "local size by a constant between those of the contract": (
+        KEEPS.replace("local_size_x = 128", "local_size_x = 128, local_size_x_id = 7"),
+        "specialization constant 7 sets the local size; the contract has 0 NEIGHBOURS, .*: take 16 or above",
     ),
     "local size as a built-in": (
         KEEPS.replace("128", "32").replace("src[0];", "gl_WorkGroupSize.x;"),
