@@ -71,9 +71,12 @@ class Target:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Restore a target from its ``asdict``, which may have been through JSON, with other members beside its own."""
-        shader = record["shader"]
-        own = {each.name: record[each.name] for each in fields(cls)}
+        """Restore a target from its ``asdict``, which may have been through JSON, with other members beside its own.
+
+        Members that are missing, as in reports of older versions, have their defaults.
+        """
+        shader = record.get("shader")
+        own = {each.name: record[each.name] for each in fields(cls) if each.name in record}
         return cls(**{**own, "shader": None if shader is None else ShaderUnderTest(**shader)})
 
     def repro(self, case: Case | str, mode: Mode = "correctness") -> str:

@@ -66,6 +66,15 @@ def test_what_is_written_is_read_back_and_fits_the_schema(report, path):
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
+def test_a_report_from_before_an_option_has_its_default(path, record):
+    record = copy.deepcopy(record)
+    for name in ("groups", "repeat", "replay", "under_load", "in_batch"):
+        del record["options"][name]
+    path.write_text(json.dumps(record))
+    assert read_record(path).target == example().target
+    assert summary(read_record(path)) == summary(example())
+
+
 def test_a_real_run_is_written_and_read_back(path):
     lines = ("reorder u8[2,3]{1,0} -> u8[2,3]{0,1}", "resample f32[2,7,9] -> f32[2,5,4] mode=linear")
     with open_device("vulkan") as device:
