@@ -124,37 +124,60 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
 
 def require_consistent(arguments: argparse.Namespace) -> None:
     """Raise UsageError if two options contradict each other."""
+    _require_run(arguments)
     if arguments.processes > 1 and arguments.mode == "perf":
         raise UsageError("-n and --mode perf: cases that run at the same time have no speed of their own")
-    if arguments.reduce and arguments.mode != "correctness":
-        raise UsageError(f"--reduce and --mode {arguments.mode}: only cases of --mode correctness are reduced")
+    if arguments.reduce and arguments.mode == "perf":
+        raise UsageError("--reduce and --mode perf: only cases of --mode correctness are reduced")
     is_gtest = arguments.gtest_list_tests or arguments.gtest_filter is not None
     if is_gtest and (arguments.processes > 1 or arguments.expect is not None):
         raise UsageError("gtest-runner has processes and lists of its own: --gtest_... goes without -n and --expect")
-    _require_consistent_runs(arguments)
     if is_gtest and arguments.reduce:
         raise UsageError("--reduce and --gtest_...: gtest-runner reads no other lines on stdout")
+    _require_consistent_runs(arguments)
+
+
+def _require_run(arguments: argparse.Namespace) -> None:
+    """Raise UsageError if nothing runs, and an option is of use only where cases run.
+
+    ``--gtest_list_tests`` goes with all of them: gtest-runner lists the cases with the options of the run.
+    """
+    if not arguments.list and arguments.mode != "list":
+        return
+    for name, is_set in (
+        ("--reduce", arguments.reduce),
+        ("--repeat", arguments.repeat > 1),
+        ("--replay", arguments.replay > 1),
+        ("--under-load", arguments.under_load),
+        ("--in-batch", arguments.in_batch),
+        ("--groups", arguments.groups),
+        ("--export", arguments.export),
+        ("--write-expectations", arguments.write_expectations),
+        ("--json", arguments.json),
+        ("--junitxml", arguments.junitxml),
+        ("--html", arguments.html),
+    ):
+        if is_set:
+            lists = "--list" if arguments.list else "--mode list"
+            raise UsageError(f"{name} and {lists}: what only lists runs nothing")
 
 
 def _require_consistent_runs(arguments: argparse.Namespace) -> None:
     """Raise UsageError if an option for several runs contradicts another option."""
-    needs_vulkan = {
-        "--replay": arguments.replay > 1,
-        "--under-load": arguments.under_load,
-        "--in-batch": arguments.in_batch,
-    }
-    asked = [name for name, is_set in {"--repeat": arguments.repeat > 1, **needs_vulkan}.items() if is_set]
-    if not asked:
-        return
-    if arguments.list or arguments.gtest_list_tests or arguments.mode == "list":
-        raise UsageError(f"{asked[0]} and a list of the cases: nothing runs")
-    if arguments.mode == "perf":
+    ways = (
+        ("--replay", arguments.replay > 1),
+        ("--under-load", arguments.under_load),
+        ("--in-batch", arguments.in_batch),
+    )
+    need_vulkan = [name for name, is_set in ways if is_set]
+    asked = ["--repeat"] * (arguments.repeat > 1) + need_vulkan
+    if asked and arguments.mode == "perf":
         raise UsageError(f"{asked[0]} and --mode perf: a speed is that of a case that runs with nothing beside it")
     if arguments.repeat > 1 and arguments.validate is not None:
         raise UsageError("--repeat and --validate: the layer gives a message only once in a process")
-    runtime = choose_runtime(arguments.runtime)
-    if runtime != RUNTIMES[0] and asked[-1] != "--repeat":
-        raise UsageError(f"{asked[-1]} needs the runtime {RUNTIMES[0]}, not {runtime}")
+    runtime = choose_runtime(arguments.runtime) if need_vulkan else RUNTIMES[0]
+    if runtime != RUNTIMES[0]:
+        raise UsageError(f"{need_vulkan[0]} needs the runtime {RUNTIMES[0]}, not {runtime}")
 
 
 def exports_of(arguments: argparse.Namespace) -> Exports | None:

@@ -500,8 +500,7 @@ def test_processes_that_make_no_sense_are_refused(capsys, words):
     ("words", "reason"),
     [
         (["--repeat", "2", "--mode", "perf"], "--repeat and --mode perf: "),
-        (["--in-batch", "--list"], "--in-batch and a list of the cases: "),
-        (["--under-load", "--mode", "list"], "--under-load and a list of the cases: "),
+        (["--replay", "2", "--mode", "perf"], "--replay and --mode perf: "),
         (["--replay", "2", "--runtime", "kompute"], "--replay needs the runtime vulkan, not kompute"),
         (["--repeat", "2", "--in-batch", "--runtime", "kompute"], "--in-batch needs the runtime vulkan, not kompute"),
         (["--repeat", "2", "--validate", "core"], "--repeat and --validate: "),
@@ -511,6 +510,20 @@ def test_several_runs_that_contradict_other_options_are_refused(capsys, words, r
     code, _, err = restride_test(capsys, "--repro", RIGHT, *words)
     assert code == 2
     assert reason in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--reduce", "--repeat 2", "--replay 2", "--under-load", "--in-batch", "--groups", "--export bugs",
+     "--write-expectations lists", "--json a.json", "--junitxml a.xml", "--html a.html"],
+)  # fmt: skip
+@pytest.mark.parametrize("only_lists", ["--list", "--mode list"])
+def test_what_only_lists_takes_no_option_that_needs_a_run(capsys, tmp_path, monkeypatch, words, only_lists):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = restride_test(capsys, "--repro", RIGHT, *words.split(), *only_lists.split())
+    assert (code, out) == (2, "")
+    assert f"{words.split()[0]} and {only_lists}: what only lists runs nothing" in err
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,8 @@ def test_the_command_lists_without_a_device(command, monkeypatch):
     assert (code, err) == (0, "")
     assert names_of(out) == [case.name for case in (*REORDERS, SLICE, PAD)]
     assert names_of(command("--gtest_list_tests", "--gtest_filter=pad.*")[1]) == [PAD.name]
+    of_the_run = ("--groups", "--repeat", "2", "--under-load")
+    assert command("--gtest_list_tests", *of_the_run) == (0, out, "")
 
 
 @pytest.mark.slow
