@@ -27,7 +27,7 @@ from restride_conformance.operations import is_arithmetic
 from restride_conformance.record import FLUSHED, Outcome, Verdict
 from restride_conformance.report import pictures
 from restride_conformance.run.tally import Tally, difference
-from restride_conformance.run.ways import start, start_in_batch
+from restride_conformance.run.ways import IN_BATCH, start, start_in_batch
 from restride_conformance.setting import Setting, buffer_bytes, elements_of, guards, is_right, mistrusted, prepare
 
 SHOWN = 5
@@ -72,7 +72,7 @@ def run_case(
         DeviceLost, DeviceTimeout: the device is unusable now; the caller decides the verdict.
     """
     begin = perf_counter()
-    reason = why_not(case, device)
+    reason = why_not(case, device, copies=IN_BATCH + 1 if in_batch else 1)
     if reason:
         outcome = Outcome(str(case), Verdict.SKIPPED, reason)
     else:
@@ -205,18 +205,22 @@ def _as_flushed(setting: Setting, actual: Array) -> str:
 # Checks whether a case fits the device and the host.
 
 
-def why_not(case: Case, device: Device) -> str:
-    """The reason why ``case`` cannot run on ``device`` and this machine; empty if it can."""
+def why_not(case: Case, device: Device, copies: int = 1) -> str:
+    """The reason why ``case`` cannot run on ``device`` and this machine; empty if it can.
+
+    copies: how many times it has its buffers at one time.
+    """
     buffers = [buffer_bytes(desc.nbytes) for desc in (case.src, case.dst)]
-    limits, heap = device.limits, device.info.heap_bytes
-    if sum(buffers) > heap // 2:
-        return f"its buffers take {sum(buffers):,} bytes, more than half of the device's {heap:,}"
+    limits, heap, taken = device.limits, device.info.heap_bytes, copies * sum(buffers)
+    if taken > heap // 2:
+        several = f", {copies} times," if copies > 1 else ""
+        return f"its buffers{several} take {taken:,} bytes, more than half of the device's {heap:,}"
     if limits.offset_alignment == 0 and max(buffers) > limits.max_buffer_range:
         return (
             f"a buffer of {max(buffers):,} bytes exceeds the {limits.max_buffer_range:,} that a binding may cover, and "
             f"this runtime binds whole buffers only"
         )
-    needed = host_bytes(case)
+    needed = host_bytes(case) + taken - sum(buffers)
     if needed > _available():
         return f"it takes about {needed:,} bytes of host memory, more than half of what this machine has"
     return ""

@@ -17,6 +17,7 @@ from restride_conformance import Case, Outcome, Verdict, check, run_case
 from restride_conformance.case import OPERATIONS, CheckedOperation, Operation
 from restride_conformance.check import host_bytes, judge, why_not, wrong_elements
 from restride_conformance.operations import require_valid
+from restride_conformance.run.ways import IN_BATCH
 from restride_conformance.setting import (
     GUARD_BYTES,
     Setting,
@@ -424,6 +425,19 @@ class TestRoom:
         case, nbytes = Case.parse(line), buffer_bytes(src) + buffer_bytes(dst)
         assert why_not(case, device_like(heap=2 * nbytes)) == ""
         assert f"take {nbytes:,} bytes, more than half" in why_not(case, device_like(heap=2 * nbytes - 1))
+
+    def test_the_copies_of_a_batch(self, vulkan_device: rs.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        case = Case.parse("reorder u8[3,5] -> u8[3,5]{0,1}")
+        nbytes, info = (IN_BATCH + 1) * 2 * buffer_bytes(15), vulkan_device.info
+        for heap, in_batch, verdict in (
+            (2 * nbytes, True, Verdict.PASSED),
+            (2 * nbytes - 1, True, Verdict.SKIPPED),
+            (2 * nbytes - 1, False, Verdict.PASSED),
+        ):
+            monkeypatch.setattr(rs.Device, "info", replace(info, heap_bytes=heap))
+            outcome = run_case(case, vulkan_device, in_batch=in_batch)
+            assert outcome.verdict is verdict
+            assert (f"its buffers, 3 times, take {nbytes:,} bytes" in outcome.message) == (verdict is Verdict.SKIPPED)
 
     def test_whole_buffers_and_a_binding(self) -> None:
         case = Case.parse("reorder u8[1000] -> u8[1000]")
