@@ -30,8 +30,9 @@ examples:
   restride report merge 1.json 2.json --json all.json --junitxml all.xml"""
 _MERGE_DESCRIPTION = """\
 Makes one report of the parts of a run, such as those of `restride test --shard`: the cases of all, in the order of the
-parts. Its seconds are the sum of theirs. The parts must be of one device, driver, mode, shader and versions, and no
-case may be in two. The exit code is that of the whole run; it is 1 also if parts are missing."""
+parts. Its seconds are the sum of theirs. The parts must be of one device, driver, mode, shader and versions, and run in
+the same way (--groups, --repeat, --replay, --under-load, --in-batch); no case may be in two. The exit code is
+that of the whole run; it is 1 also if parts are missing."""
 _COMPARE_DESCRIPTION = """\
 Compares two reports: devices and versions, cases that only one of them has, cases whose verdict changed, and the times
 of calls; of two drivers, what only one of them fails. The exit code is 1 if a case of both got worse, from PASSED or
