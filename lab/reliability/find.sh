@@ -31,7 +31,7 @@ part() {
         "${RESTRIDE[@]}" test "$@" "${options[@]}" --json "$report.new" || code=$?
         case $code in
         0) ;;
-        1 | 6) echo "$report" >>"$folder/failed.txt" ;;
+        1 | 6) grep -qsxF "$report" "$folder/failed.txt" || echo "$report" >>"$folder/failed.txt" ;;
         *) exit "$code" ;;
         esac
         mv "$report.new" "$report"
