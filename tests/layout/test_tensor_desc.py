@@ -7,8 +7,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
+from restride.layout.tensor_desc import packed
 
 # --- packed, padded, lowest, highest
 
@@ -129,6 +131,14 @@ def test_equal_layouts_are_equal_and_share_a_hash(one, other):
 )
 def test_different_layouts_are_different(other):
     assert TensorDesc("f32", (2, 3)) != other
+
+
+@pytest.mark.parametrize("number", [np.int64, bool])
+def test_a_packed_layout_is_the_same_whatever_kind_of_numbers_asks_first(number):
+    """1 == True == np.int64(1), with one hash."""
+    written = [packed(DTYPES["u8"], (kind(1), 977), (kind(0), kind(1))) for kind in (number, int)]
+    assert {type(size) for desc in written for size in desc.sizes + desc.parts.minor_to_major} == {int}
+    assert {str(desc) for desc in written} == {"u8[1,977]{0,1}"}
 
 
 def test_what_was_written_is_given_back():
