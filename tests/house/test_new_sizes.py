@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -13,11 +16,13 @@ import pytest
 import restride as rs
 from restride.lru import LRU
 from restride.ops import perform
-from restride.plan import copy
-from restride.weights import request, rows
+from restride.weights import rows
 
 LRUS = ((perform, "_plans"), (rows, "_cache"))
 """The caches with a limit, by module and name."""
+
+CACHED = type(cache(lambda: None))
+"""The type of functions that keep their results."""
 
 Call = Callable[[rs.Tensor], rs.Tensor]
 
@@ -33,12 +38,14 @@ CALLS: tuple[Call, ...] = (
 
 
 def forget() -> None:
-    """Empty every cache of plans, kernels, words and weights."""
-    perform._plans.clear()
-    rows._cache.clear()
-    copy.copy_kernels.cache_clear()
-    copy.copy_problems.cache_clear()
-    request._settled.cache_clear()
+    """Empty every cache of the library, but keep what the runtimes have loaded, which open devices use."""
+    for owner, name in LRUS:
+        getattr(owner, name).clear()
+    for name, module in list(sys.modules.items()):
+        if re.match(r"restride\.(?!runtime)", name):
+            for value in vars(module).values():
+                if isinstance(value, CACHED):
+                    value.cache_clear()
 
 
 def image(device: rs.Device, height: int, width: int) -> rs.Tensor:
@@ -81,13 +88,13 @@ def test_results_do_not_depend_on_the_room_of_the_caches(
     many = problems(12, seed=2)
     expected = list(alone(vulkan_device, many))
     caches = [LRU[Any](most) for _ in LRUS]
-    for (module, name), cache in zip(LRUS, caches, strict=True):
-        monkeypatch.setattr(module, name, cache)
+    for (module, name), kept in zip(LRUS, caches, strict=True):
+        monkeypatch.setattr(module, name, kept)
     for place, (call, sizes) in enumerate([*many, *many]):
         result = CALLS[call](image(vulkan_device, *sizes)).numpy()
         np.testing.assert_array_equal(result, expected[place % len(many)], err_msg=str(many[place % len(many)]))
-    kept = [len(cache._young) + len(cache._old) for cache in caches]
-    assert all(count > 2 for count in kept) if most > 1 else max(kept) <= 2, kept
+    counts = [len(kept._young) + len(kept._old) for kept in caches]
+    assert all(count > 2 for count in counts) if most > 1 else max(counts) <= 2, counts
 
 
 WRONG: tuple[tuple[Call, Call], ...] = (
