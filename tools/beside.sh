@@ -1,10 +1,5 @@
-# For scripts that source this file: how pytest uses all cores, and functions that run one command in the background, while
-# other commands run.
+# For scripts that source this file: functions that run one command in the background, while other commands run.
 set -m # it gets a process group of its own, so that all of it can be stopped
-
-# Tests work on one core most of the time, or wait: pytest has a worker for each core, up to four, whose files are its own.
-# shellcheck disable=SC2034 # scripts that source this file use it
-WORKERS=(--numprocesses "$(nproc)" --maxprocesses 4 --dist loadfile --durations 20 --durations-min 5)
 
 BESIDE=
 trap '[ -z "$BESIDE" ] || kill -- -"$BESIDE" 2>/dev/null || true' EXIT

@@ -3,7 +3,7 @@
 # and every test that the last `make test` skipped because a judge was missing. No such skip is allowed here; no test at all fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-source tools/beside.sh
+source tools/workers.sh
 
 SKIPPED=.cache/judge_tests.txt
 if [ ! -s "$SKIPPED" ]; then

@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/beside.sh
+source tools/workers.sh
 
 PYTHON=.venv/bin/python
 export RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute
