@@ -1,14 +1,24 @@
-"""Work on files ahead of their turn: threads read, compute and encode within a bound of memory; results in order."""
+"""Work on files ahead of their turn: threads read, compute and encode within a bound of memory; results in order.
+
+An interrupt may end the main thread's code after any call, also inside of ``threading``'s ``Condition``, which is then
+locked for ever. So the main thread takes no lock that another thread needs: it sets plain attributes and gets results
+from a ``SimpleQueue``, and the threads look at the attributes again and again while they wait.
+"""
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import os
+import sys
 import threading
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice
+from queue import SimpleQueue
 from typing import TypeAlias, TypeVar
 
 from restride.command.process import held_back, print_held
@@ -21,6 +31,12 @@ _MOST_ITEMS = 64
 
 _WAITING = 2
 """Threads beyond the number of cores, because some wait for the device or the disk."""
+
+_STARTER = -1
+"""Number of the thread that starts the others."""
+
+_PAUSE = 0.004
+"""Seconds after which a thread that waits looks again; reading a picture takes longer."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -36,34 +52,67 @@ def in_turn(
 
     Threads work ahead of the caller; what they tell is told once the function is called. Closing the generator, as
     ``contextlib.closing`` does, ends the work: items that were not begun are not, those begun end at their next
-    ``Take``, and no thread is left.
+    ``Take``, and no thread is left. A second interrupt ends the wait for them; then the end of Python waits.
     """
-    room = _Room(_MOST_BYTES)
+    room = _Room(_MOST_BYTES, _MOST_ITEMS)
+    made: SimpleQueue[tuple[int, Callable[[], _Result]]] = SimpleQueue()
 
-    def work_ahead(place: int, item: _Item) -> tuple[list[str], Future[_Result]]:
+    def make(place: int) -> Callable[[], _Result]:
         done: Future[_Result] = Future()
-        with held_back() as lines:
-            try:
-                done.set_result(work(item, lambda nbytes: room.take(place, nbytes)))
-            except Exception as error:  # noqa: BLE001 - raised at the turn of the item
-                done.set_exception(error)
-        return lines, done
+        lines: list[str] = []
+        try:
+            with held_back() as lines:
+                done.set_result(work(items[place], partial(room.take, place)))
+        except BaseException as error:  # noqa: BLE001 - raised at the turn of the item
+            done.set_exception(error)
+        return partial(_told, lines, done)
 
-    threads = ThreadPoolExecutor((os.cpu_count() or 1) + _WAITING, "restride-ahead")
-    waiting = enumerate(items)
-    begun: deque[Future[tuple[list[str], Future[_Result]]]] = deque()
+    def work_ahead(number: int) -> None:
+        with room.entered(number), suppress(CancelledError):
+            for place in places:
+                room.begin(place)
+                made.put((place, make(place)))
+
+    def start() -> None:
+        with room.entered(_STARTER):
+            for number, thread in enumerate(threads):
+                if room.is_closed:
+                    break
+                try:
+                    thread.start()
+                except RuntimeError:  # the system has no thread for it: those that it had, or this one, do all the work
+                    if not number:
+                        work_ahead(number)
+                    break
+
+    def end() -> None:
+        room.is_closed = True
+        if sys.is_finalizing():
+            return  # Python has ended the threads wherever they were
+        while room.inside:
+            time.sleep(_PAUSE)
+        for thread in threads:
+            if thread.is_alive():
+                thread.join(1)  # it has nothing left to do; two interrupts in an earlier join may have kept its lock
+
+    places = iter(range(len(items)))  # a thread takes the next in one step
+    threads = [
+        threading.Thread(target=work_ahead, args=(number,), name=f"restride-ahead_{number}", daemon=True)
+        for number in range(min((os.cpu_count() or 1) + _WAITING, len(items)))
+    ]  # daemons, as Python would wait for others before it calls ``end``
+    ready: dict[int, Callable[[], _Result]] = {}
     try:
-        while True:
-            begun.extend(threads.submit(work_ahead, *each) for each in islice(waiting, _MOST_ITEMS - len(begun)))
-            if not begun:
-                return
-            lines, done = begun.popleft().result()
-            yield partial(_told, lines, done)
-            del lines, done
-            room.next_turn()
+        atexit.register(end)  # for a generator that an interrupt left open, as one inside ``closing.__exit__`` does
+        _thread.start_new_thread(start, ())  # because ``Thread.start`` waits for a ``Condition``
+        for place in range(len(items)):
+            while place not in ready:
+                ready.update([made.get()])
+            yield ready.pop(place)
+            room.turn += 1
     finally:
-        room.close()
-        threads.shutdown(cancel_futures=True)
+        room.is_closed = True  # not by a call, in which a second interrupt could come first
+        end()
+        atexit.unregister(end)
 
 
 def _told(lines: list[str], done: Future[_Result]) -> _Result:
@@ -72,14 +121,42 @@ def _told(lines: list[str], done: Future[_Result]) -> _Result:
 
 
 class _Room:
-    """The bytes that the items of later turns may take; the item whose turn it is takes what it needs, and goes on."""
+    """The items that may be begun and the bytes that they may take; the item whose turn it is takes what it needs.
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    Attributes:
+        turn: place of the item whose turn it is; the main thread counts it up.
+        is_closed: no item may begin or take more; the main thread sets it.
+        inside: numbers of the threads that may begin an item.
+    """
+
+    def __init__(self, most_bytes: int, most_items: int) -> None:
+        self.turn = 0
+        self.is_closed = False
+        self.inside: set[int] = set()
+        self._most_bytes, self._most_items = most_bytes, most_items
         self._taken: Counter[int] = Counter()
-        self._turn = 0
-        self._is_closed = False
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()  # of ``_taken``; never taken by the main thread
+
+    @contextmanager
+    def entered(self, number: int) -> Iterator[None]:
+        """Keep the thread of that number among those inside.
+
+        It enters before it looks at ``is_closed``, and ``is_closed`` is set before anyone looks who is inside: a thread
+        that is not seen will find the room closed.
+        """
+        self.inside.add(number)
+        try:
+            yield
+        finally:
+            self.inside.discard(number)
+
+    def begin(self, place: int) -> None:
+        """Wait until the item of that place may begin.
+
+        Raises:
+            CancelledError: the room is closed.
+        """
+        self._wait_until(lambda: place < self.turn + self._most_items)
 
     def take(self, place: int, nbytes: int) -> None:
         """Take bytes for the item of that place, once they are free.
@@ -88,24 +165,20 @@ class _Room:
             CancelledError: the room is closed.
         """
 
-        def may_go_on() -> bool:
-            return self._is_closed or place == self._turn or self._taken.total() + nbytes <= self._most
+        def has_taken() -> bool:
+            with self._lock:
+                for ended in [each for each in self._taken if each < self.turn]:
+                    del self._taken[ended]
+                is_room = place == self.turn or self._taken.total() + nbytes <= self._most_bytes
+                if is_room:
+                    self._taken[place] += nbytes
+                return is_room
 
-        with self._changed:
-            self._changed.wait_for(may_go_on)
-            if self._is_closed:
-                raise CancelledError
-            self._taken[place] += nbytes
+        self._wait_until(has_taken)
 
-    def next_turn(self) -> None:
-        """Free what the item whose turn it is took; it is the turn of the next."""
-        with self._changed:
-            del self._taken[self._turn]
-            self._turn += 1
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Let no item take more."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
+    def _wait_until(self, may_go_on: Callable[[], bool]) -> None:
+        while not self.is_closed:
+            if may_go_on():
+                return
+            time.sleep(_PAUSE)
+        raise CancelledError
