@@ -252,7 +252,11 @@ def told_warnings() -> Iterator[None]:
 
 @contextmanager
 def warnings_to(warned: Callable[[str], None]) -> Iterator[None]:
-    """Call ``warned`` with the text of each warning that this thread gives inside the block."""
+    """Call ``warned`` with the text of each warning that this thread gives inside the block.
+
+    It does nothing outside of ``told_warnings``, whose filters hold: each UserWarning is given to ``warned``, and of
+    other kinds those that Python would show, most of them only once.
+    """
     before, _thread_state.warned = _thread_state.warned, warned
     try:
         yield
