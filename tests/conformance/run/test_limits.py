@@ -44,7 +44,7 @@ def with_buffers(count):
         (KEEPS, ""),
         (KEEPS.replace("= 128", "= 129"), r"work groups of \(129, 1, 1\)"),
         (KEEPS.replace("= 128", "= 16, local_size_y = 16"), "128 invocations in all"),
-        (KEEPS.replace("local_size_x = 128", "local_size_x_id = 0"), "work groups of any size"),
+        (KEEPS.replace("= 128", "= 256, local_size_x_id = 20"), r"work groups of \(256, 1, 1\)"),
         (with_buffers(4), ""),
         (with_buffers(5), "5 storage buffers; the most is 4"),
         (HEAD + LINE + SRC + SRC.replace("Src", "S").replace("src", "s") + DST + MAIN, ""),
