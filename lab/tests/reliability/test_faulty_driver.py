@@ -61,7 +61,7 @@ def test_each_fault_of_the_layer_shows(layer, fault):
 
 def test_a_fault_is_reduced_and_exported(layer, tmp_path):
     done = restride_test(layer, "drop", "--repro", CASES[0], "--reduce")
-    (line,) = re.findall(r"^reduced: (.*) \(\d+ of \d+ trials\)$", done.stdout, re.MULTILINE)
+    (line,) = re.findall(r"^reduced to (.*) \(\d+ of \d+ trials\)$", done.stdout, re.MULTILINE)
     assert Case.parse(line).elements < Case.parse(CASES[0]).elements / 8
     assert restride_test(layer, "none", "--repro", line).returncode == 0
     assert restride_test(layer, "drop", "--repro", line, "--export", tmp_path).returncode == 1
