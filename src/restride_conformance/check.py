@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
-from hashlib import blake2b
 from math import prod
 from pathlib import Path
 from time import perf_counter
@@ -26,7 +25,7 @@ from restride_conformance.case import Array, Case
 from restride_conformance.operations import is_arithmetic
 from restride_conformance.record import FLUSHED, Outcome, Verdict
 from restride_conformance.report import pictures
-from restride_conformance.run.tally import Tally, difference
+from restride_conformance.run.tally import Tally, difference, digest
 from restride_conformance.run.ways import IN_BATCH, start, start_in_batch
 from restride_conformance.setting import Setting, buffer_bytes, elements_of, guards, is_right, mistrusted, prepare
 
@@ -112,24 +111,17 @@ def _run(
             return outcome, first
         tally = Tally("replays")
         tally.add(outcome, first)
-        judged = {_digest(source, first): outcome}
+        judged = {digest(source, first): outcome}
         for _ in range(1, replay):
             started()
             running.replay()
             source, after = running.read()
             judging()
-            known = _digest(source, after)
+            known = digest(source, after)
             if known not in judged:
                 judged[known] = judge(case, setting, source, after)
             tally.add(judged[known], after)
     return tally.outcome(), first
-
-
-def _digest(*buffers: Array) -> bytes:
-    digest = blake2b()
-    for buffer in buffers:
-        digest.update(buffer.data)
-    return digest.digest()
 
 
 def _run_in_batch(
