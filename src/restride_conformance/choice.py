@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from restride.command.process import UsageError, tell
+from restride.command.process import UsageError, counted, tell
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
+from restride.layout.text import cut
 from restride.runtime.file_store import cache_folder, locked_cached, read_cached, write_cached
 from restride_conformance import gtest
 from restride_conformance.case import OPERATIONS, Case
@@ -54,27 +55,45 @@ class Choice:
         Raises:
             RestrideError: a line is not a case, or an option names something that does not exist.
         """
+        *_, (_, chosen) = self._narrowed(limits)
+        return chosen
+
+    def why_none(self, limits: Limits) -> str:
+        """Which option leaves no case, as a part of a sentence; ``cases`` of these limits is empty."""
+        before = 0
+        for option, chosen in self._narrowed(limits):
+            if not chosen:
+                return f"{option} leaves none of {counted(before, 'case')}" if before else f"{option} has none"
+            before = len(chosen)
+        raise AssertionError("there are cases")
+
+    def _narrowed(self, limits: Limits) -> Iterator[tuple[str, tuple[Case, ...]]]:
+        """The cases that are named, then those that each option leaves; with the words for that step."""
         arguments = self._arguments
         if arguments.gtest_filter is not None:
             limits = Limits()  # those of --gtest_list_tests, which opens no device: names must be the same
         takes_failed = bool(self._failed) and not self._is_named
-        chosen = select(
-            self._failed if takes_failed else dict.fromkeys(self._named(limits)),
-            keywords=arguments.keywords,
-            ops=arguments.op,
-            dtypes=arguments.dtype,
-            # Stored failures already include the seed of the run in which they failed.
-            seed=None if takes_failed else arguments.seed,
-        )
+        chosen = self._failed if takes_failed else tuple(dict.fromkeys(self._named(limits)))
+        yield " ".join(map(cut, self.names)), chosen
+        chosen = select(chosen, keywords=arguments.keywords)
+        yield f"-k {cut(arguments.keywords or '')}", chosen
+        chosen = select(chosen, ops=arguments.op)
+        yield f"--op {', '.join(arguments.op or ())}", chosen
+        chosen = select(chosen, dtypes=arguments.dtype)
+        yield f"--dtype {', '.join(arguments.dtype or ())}", chosen
+        if not takes_failed:  # stored failures already include the seed of the run in which they failed
+            chosen = select(chosen, seed=arguments.seed)
         if self._failed:
             failed = set(self._failed)
             chosen = tuple(case for case in chosen if case in failed)
         elif self._repro or any(text is not None for text in self._texts.values()):
             for case in chosen:
                 _require_valid(case)
+        yield "--lf", chosen
         if arguments.gtest_list_tests or arguments.gtest_filter is not None:
-            chosen = gtest.chosen(chosen, arguments.gtest_filter or "*")
-        return select(chosen, shard=self._shard)
+            chosen = gtest.chosen(chosen, "*" if arguments.gtest_filter is None else arguments.gtest_filter)
+        yield f"--gtest_filter {cut(arguments.gtest_filter or '')}", chosen
+        yield f"--shard {arguments.shard}", select(chosen, shard=self._shard)
 
     def _named(self, limits: Limits) -> list[Case]:
         cases = list(self._repro)

@@ -75,7 +75,7 @@ def run_test(arguments: argparse.Namespace) -> int:
     choice = Choice(arguments)
     cases = choice.cases(Limits())
     if arguments.list or arguments.gtest_list_tests or arguments.mode == "list":
-        _require_any(cases)
+        _require_any(cases, choice, Limits())
         say(gtest.listing(cases) if arguments.gtest_list_tests else "\n".join(map(str, cases)), has_lines=True)
         return Exit.OK
     with tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
@@ -90,7 +90,7 @@ def run_test(arguments: argparse.Namespace) -> int:
             tell(str(host))
             if host.limits != Limits():  # then case files may refer to limits that differ from the usual ones
                 cases = choice.cases(host.limits)
-            _require_any(cases)
+            _require_any(cases, choice, host.limits)
             if exports is not None:
                 exports.require_places(cases)
             if unknown := expectations.unknown(cases):
@@ -132,9 +132,10 @@ def _last_words(record: Record, arguments: argparse.Namespace) -> str:
     return summary(record) if arguments.gtest_filter is None else gtest.closing(record.outcomes, record.seconds)
 
 
-def _require_any(cases: tuple[Case, ...]) -> None:
+def _require_any(cases: tuple[Case, ...], choice: Choice, limits: Limits) -> None:
+    """Raise NothingSelected if there are no cases; ``choice`` knows why."""
     if not cases:
-        raise NothingSelected("no case is selected")
+        raise NothingSelected(f"no case is selected: {choice.why_none(limits)}")
 
 
 def _run_all(

@@ -19,10 +19,11 @@ from restride_conformance.record import Outcome, Verdict
 def chosen(cases: Iterable[Case], text: str = "*") -> tuple[Case, ...]:
     """The cases whose names a filter accepts: each once, and those of an operation one after the other.
 
-    text: expressions with ``*`` and ``?`` between colons, then perhaps ``-`` and those of cases that are left out.
+    text: expressions with ``*`` and ``?`` between colons, then perhaps ``-`` and those of cases that are left out;
+    nothing before ``-`` accepts all. An empty text accepts none, as in googletest.
     """
-    wanted, _, unwanted = text.partition("-")
-    is_wanted, is_unwanted = _matcher(wanted or "*"), _matcher(unwanted)
+    wanted, excludes, unwanted = text.partition("-")
+    is_wanted, is_unwanted = _matcher(wanted or ("*" if excludes else "")), _matcher(unwanted)
     named = {case.name: case for case in cases}
     found = [case for name, case in named.items() if is_wanted(name) and not is_unwanted(name)]
     order = {op: place for place, op in enumerate(dict.fromkeys(case.op for case in found))}

@@ -207,11 +207,27 @@ def test_two_shards_are_the_whole(capsys):
     assert sorted(parts[0] + parts[1]) == sorted(restride_test(capsys, "smoke", "--mode", "list")[1].splitlines())
 
 
-def test_nothing_selected_is_an_error(capsys):
-    for options in (["--list"], []):
-        code, out, err = restride_test(capsys, "smoke", "-k", "no_case_has_this", *options)
-        assert (code, out) == (5, "")
-        assert "no case is selected" in err
+@pytest.mark.parametrize("how", [["--list"], []], ids=["list", "run"])
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["-k", "no_case_has_this"], "-k 'no_case_has_this' leaves none of 642 cases"),
+        (["--op", "tile", "--dtype", "f8e5m2", "--shard", "1/2"], "--dtype f8e5m2 leaves none of 2 cases"),
+        (["--op", "tile", "--gtest_filter", ""], "--gtest_filter '' leaves none of 2 cases"),
+        (["--op", "tile", "--shard", "3/3"], "--shard 3/3 leaves none of 2 cases"),
+    ],
+)
+def test_nothing_selected_is_an_error_that_names_the_option(capsys, options, reason, how):
+    code, out, err = restride_test(capsys, "smoke", *options, *how)
+    assert (code, out) == (5, "")
+    assert err.endswith(f"no case is selected: {reason}\n")
+
+
+def test_a_file_without_cases_is_named(capsys, tmp_path):
+    file = tmp_path / "mine.txt"
+    file.write_text("# later\n")
+    code, _, err = restride_test(capsys, file, "-k", "slice")
+    assert (code, err.splitlines()[-1]) == (5, f"restride: no case is selected: '{file}' has none")
 
 
 @pytest.mark.parametrize(
