@@ -179,6 +179,7 @@ static int is_wanted(const char *wanted, uint32_t number, const char *name)
     return *wanted && !*end ? index == number : strstr(name, wanted) != NULL;
 }
 
+/* Names the devices if none of them will do. */
 static int find_device(Gpu *gpu, const char *wanted)
 {
     uint32_t count = 0;
@@ -198,6 +199,12 @@ static int find_device(Gpu *gpu, const char *wanted)
                    (unsigned)VK_VERSION_MAJOR(properties.apiVersion), (unsigned)VK_VERSION_MINOR(properties.apiVersion),
                    (unsigned)properties.driverVersion);
         }
+    }
+    for (uint32_t i = 0; i < count && !is_found; i++) {
+        VkPhysicalDeviceProperties properties;
+        vkGetPhysicalDeviceProperties(devices[i], &properties);
+        fprintf(stderr, "repro: device %u is %s, Vulkan %u.%u\n", (unsigned)i, properties.deviceName,
+                (unsigned)VK_VERSION_MAJOR(properties.apiVersion), (unsigned)VK_VERSION_MINOR(properties.apiVersion));
     }
     free(devices);
     return is_found;

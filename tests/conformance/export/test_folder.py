@@ -180,7 +180,9 @@ def test_files_are_read_from_the_folder_that_is_named_and_a_missing_one_is_said(
 @pytest.mark.slow
 def test_without_a_device_the_exit_code_is_77(device, tmp_path):
     program = built(written(EXACT, tmp_path / "x", device.limits))
-    assert subprocess.run([program, "--device", "no such"], capture_output=True, check=False).returncode == 77
+    done = subprocess.run([program, "--device", "no such"], capture_output=True, text=True, check=False)
+    assert done.returncode == 77
+    assert re.search("^repro: device 0 is .+, Vulkan 1[.][0-9]$", done.stderr, re.MULTILINE), "it names those there are"
     nowhere = {
         **os.environ,
         "VK_ICD_FILENAMES": str(tmp_path / "no.json"),
