@@ -66,7 +66,9 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dtype", action="append", metavar="TYPE", help="element type; repeat it for more")
     group.add_argument("--seed", type=int, metavar="N", help="add N to the seed of each case, for other values")
     group.add_argument("--shard", metavar="I/N", help="run the I-th of N parts, I from 1")
-    group.add_argument("--lf", action="store_true", help="only those of CASES that did not pass last time")
+    group.add_argument(
+        "--lf", action="store_true", help="only those of CASES that did not pass when they last ran, on any device"
+    )
     group.add_argument("--list", action="store_true", help="print the cases, run nothing (as --mode list)")
 
 

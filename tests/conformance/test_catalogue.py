@@ -70,6 +70,16 @@ def test_a_page_has_the_number_of_cases_of_ci(page: str) -> None:
     assert stated == rounded, f"{page} says {stated} cases: write {rounded}, or move cases to the catalogue full"
 
 
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_the_page_has_a_row_for_each_parameter(op: str) -> None:
+    page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^|]*)` \| ([a-z_, ]+) \| ", page, re.MULTILINE)
+    known = {name for names, ops in rows if op in ops.split(", ") for name in re.findall(r"([a-z_]+)=", names)}
+    if op == "crop_resize":  # whose row says so
+        known |= {parameter.name for parameter in OPERATIONS["resample"].parameters}
+    assert [parameter.name for parameter in OPERATIONS[op].parameters if parameter.name not in known] == []
+
+
 def tool(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A program of tools/, which may import its neighbours."""
     monkeypatch.syspath_prepend(ROOT / "tools")

@@ -124,9 +124,9 @@ def test_an_outcome_is_good_if_it_is_right_or_as_expected(verdict, expected, is_
 def test_reports_tell_what_is_known_from_what_is_not(tmp_path):
     known, better = judged("FAILED", expected="Fail"), judged("PASSED", expected="Crash")
     record = example(outcomes=(known, outcome("PASSED")), selected=2)
-    assert headline(record) == "PASSED: 1 of 2 cases passed, 1 failed as expected"
+    assert headline(record) == "PASSED: 1 of 2 cases passed, 1 not right as expected"
     worse = example(outcomes=(known, better), selected=2)
-    assert headline(worse).startswith("UNEXPECTED_PASS: 1 of 2 cases is not right (1 UNEXPECTED_PASS), 1 failed as")
+    assert headline(worse).startswith("UNEXPECTED_PASS: 1 of 2 cases is not right (1 UNEXPECTED_PASS), 1 not right as")
     assert f"UNEXPECTED_PASS {better.case}\n    expected: Crash\n" in summary(worse)
     write_record(worse, tmp_path / "run.json")
     assert read_record(tmp_path / "run.json").outcomes == worse.outcomes
@@ -201,11 +201,11 @@ def faulty(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("fault", "content", "code", "says"),
     [
-        ("wrong", {"fails": f"{NAMES[WRONG]},Fail"}, 0, "PASSED: 1 of 2 cases passed, 1 failed as expected"),
-        ("segfault", {"fails": f"{NAMES[WRONG]},Crash"}, 0, "PASSED: 1 of 2 cases passed, 1 failed as expected"),
+        ("wrong", {"fails": f"{NAMES[WRONG]},Fail"}, 0, "PASSED: 1 of 2 cases passed, 1 not right as expected"),
+        ("segfault", {"fails": f"{NAMES[WRONG]},Crash"}, 0, "PASSED: 1 of 2 cases passed, 1 not right as expected"),
         ("segfault", {"fails": f"{NAMES[WRONG]},Fail"}, 6, "CRASHED: 1 of 2"),
         ("wrong", {"fails": f"{NAMES[WRONG]},Crash"}, 1, "FAILED: 1 of 2"),
-        ("wrong", {"flakes": r"reorder\.u8_5"}, 0, "1 failed as expected"),
+        ("wrong", {"flakes": r"reorder\.u8_5"}, 0, "1 not right as expected"),
         ("wrong", {"skips": r"reorder\.u8_5"}, 0, "1 of 2 cases passed, 1 was skipped"),
         ("wrong", {"skips": "reorder"}, 5, "SKIPPED: 0 of 2 cases passed"),
         ("wrong", {"fails": f"{NAMES[RIGHT]},Fail\n{NAMES[WRONG]},Fail"}, 1, "UNEXPECTED_PASS: 1 of 2"),

@@ -34,7 +34,7 @@ def headline(record: Record) -> str:
     passed, skipped = (counts.get(verdict, 0) for verdict in (Verdict.PASSED, Verdict.SKIPPED))
     left_out = f", {skipped:,} {'was' if skipped == 1 else 'were'} skipped" if skipped else ""
     if known := sum(outcome.is_known for outcome in record.outcomes):
-        left_out += f", {known:,} failed as expected"
+        left_out += f", {known:,} not right as expected"
     if record.bad:
         states = Counter(outcome.state for outcome in reversed(record.bad))
         listed = ", ".join(f"{count:,} {state}" for state, count in states.items())
