@@ -113,7 +113,24 @@ def test_images_of_equal_sizes_are_computed_together():
     assert counted(clip, images)[0][:2] == [3, 1]
     qwen = processor_of("Qwen2VL", {})
     assert counted(qwen, images)[0][:2] == [3, 1]
-    assert counted(clip, [*images, pixels(50, 60)])[0][:2] == [6, 1]
+
+
+def test_images_of_other_sizes_are_resized_alone_and_written_together():
+    clip = processor_of("CLIP", {})
+    images = [pixels(300, 401, seed=1), pixels(250, 260), pixels(300, 401, seed=2), pixels(400, 230)]
+    assert counted(clip, [images[0], images[2], images[1], images[3]])[0][:2] == [7, 1], "two for each size, and one"
+    assert counted(clip, images)[0][:2] == [8, 1], "images 0 and 2 are beside each other, where 1 is not"
+
+
+@pytest.mark.parametrize("crop", [(224, 224), (16, 5), (64, 27), (5, 7)], ids=str)
+def test_each_image_of_other_sizes_has_its_own_bits(crop):
+    height, width = crop
+    clip = processor_of(
+        "CLIP", {"size": {"height": height + 9, "width": width + 6}, "crop_size": {"height": height, "width": width}}
+    )
+    images = [pixels(31, 40, seed=1), pixels(50, 26), pixels(31, 40, seed=2), pixels(height, width), pixels(17, 90)]
+    together = clip(images)["pixel_values"]
+    assert (together == np.concatenate([clip(image)["pixel_values"] for image in images])).all()
 
 
 def test_a_call_uploads_images_once_and_downloads_results_once():

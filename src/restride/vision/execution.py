@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -24,10 +24,7 @@ from restride.vision import work
 from restride.vision.options import Options
 from restride.vision.picture import Cropped, Padded, Picture, Resized, Source, source_of
 from restride.vision.recipe import Pixels
-from restride.vision.work import Run
-
-_ALIGNMENT = 16
-"""Each image of a batch of equal sizes begins at a multiple of this many bytes, so that kernels can load vectors."""
+from restride.vision.work import Run, Stack
 
 Element = Literal["u8", "s32"]
 """Element types of pictures on the device."""
@@ -84,16 +81,12 @@ class _Execution:
         device: Device,
     ) -> None:
         self._device = device
-        self._members: dict[Picture, list[int]] = {}
-        self._places: list[int] = []
-        for image, source in enumerate(sources):
-            images = self._members.setdefault(source, [])
-            self._places.append(len(images))
-            images.append(image)
-        self._uses = work.Uses.of(results)
+        self._places = work.Places(results, sources)
+        self._uses = self._places.uses
         self._tensors: dict[Picture | Colour, Tensor] = {}
+        self._stacks: dict[Stack, Tensor] = {}
         self._upload(elements)
-        for picture, images in self._members.items():
+        for picture, images in self._places.members.items():
             first = elements[images[0]]
             if isinstance(first, Tensor):
                 desc = TensorDesc("u8", (len(images), *first.sizes), offset=first.desc.offset)
@@ -104,7 +97,7 @@ class _Execution:
         blocks: dict[Picture | Colour, tuple[tuple[int, ...], list[Array]]] = {}
         for picture in self._uses.pictures:
             if work.is_uploaded(picture):
-                images = self._members[source_of(picture)]
+                images = self._places.members[source_of(picture)]
                 blocks[picture] = self._sizes(picture), [_on_host(picture, elements[image]) for image in images]
             elif isinstance(picture, Padded):
                 blocks[picture.fill] = (len(picture.fill),), [np.array(picture.fill, np.uint8)]
@@ -115,7 +108,7 @@ class _Execution:
         end = 0
         for key, (sizes, arrays) in blocks.items():
             descs[key] = TensorDesc("u8", sizes, offset=end)
-            gap = -math.prod(sizes) % _ALIGNMENT
+            gap = -math.prod(sizes) % work.ALIGNMENT
             parts += [*arrays, np.zeros(gap, np.uint8)]
             end += math.prod(sizes) + gap
         if not parts:
@@ -125,8 +118,7 @@ class _Execution:
         self._tensors |= {key: Tensor(memory, desc, self._device) for key, desc in descs.items()}
 
     def _sizes(self, picture: Picture) -> tuple[int, int, int, int]:
-        images = len(self._members[source_of(picture)])
-        return images, picture.height, picture.width, picture.channels
+        return self._places.images(picture), picture.height, picture.width, picture.channels
 
     def tensor(self, picture: Picture) -> Tensor:
         """The picture as a tensor, which is computed once."""
@@ -147,14 +139,13 @@ class _Execution:
     def _padded(self, picture: Padded) -> Tensor:
         inner = picture.of
         window = slice(None), *_part_of(picture, inner.height, inner.width)
-        canvases = [TensorDesc(element, self._sizes(picture)) for element in self._elements(picture)]
+        canvas_desc, *others = (TensorDesc(element, self._sizes(picture)) for element in self._elements(picture))
         plan = None
         if isinstance(inner, Resized) and inner in self._uses.alone:
             before = self.tensor(inner.of)
-            plans = [self._plan(inner, before, index(desc, window)) for desc in canvases]
-            plan = min(plans, key=lambda each: each.dispatches)
-            canvases = [canvases[plans.index(plan)]]
-        canvas = empty(canvases[0], self._device)
+            plan = _cheapest(inner, (self._plan(inner, before, index(desc, window)) for desc in (canvas_desc, *others)))
+            canvas_desc = TensorDesc(plan.dst.dtype, canvas_desc.sizes)
+        canvas = empty(canvas_desc, self._device)
         reorder(self._tensors[picture.fill].broadcast_to(canvas.sizes), out=canvas)
         if plan is None:
             reorder(self.tensor(inner), out=canvas[window])
@@ -167,8 +158,23 @@ class _Execution:
         before = self.tensor(picture.of)
         if not work.changes(picture):
             return before[:, *window]
-        plans = [self._plan(picture, before, None, window, element) for element in self._elements(needed)]
-        return _as_bytes(min(plans, key=lambda plan: plan.dispatches)(before))
+        stack = self._places.stacks.get(needed)
+        if stack is None:
+            plans = (self._plan(picture, before, None, window, element) for element in self._elements(needed))
+            return _as_bytes(_cheapest(picture, plans)(before))
+        return self._resized_into(stack, picture, needed, window)
+
+    def _resized_into(self, stack: Stack, picture: Resized, needed: Picture, window: Window) -> Tensor:
+        """A window of a resized picture, in its part of a stack, whose element type the first picture decides."""
+        before, whole = self.tensor(picture.of), self._stacks.get(stack)
+        count, *sizes = self._sizes(needed)
+        part = slice(stack.starts[needed], stack.starts[needed] + count)
+        elements = self._elements(needed) if whole is None else (whole.dtype,)
+        descs = [TensorDesc(element, (stack.count, *sizes)) for element in elements]
+        plan = _cheapest(picture, (self._plan(picture, before, index(desc, part), window) for desc in descs))
+        if whole is None:
+            whole = self._stacks[stack] = empty(TensorDesc(plan.dst.dtype, descs[0].sizes), self._device)
+        return _as_bytes(plan(before, whole[part]))
 
     def _elements(self, picture: Picture) -> tuple[Element, ...]:
         """The element types that a computed picture may have, the preferred one first.
@@ -219,19 +225,38 @@ class _Execution:
         if result.zeros:
             reorder(self._tensors[_ZERO].broadcast_to(whole.sizes), out=whole)
         out = whole.permute([list(memory).index(axis) for axis in range(len(result.sizes))])
-        for run in work.runs(result, self._places):
+        for run in self._places.runs(result):
             picture = run.put.picture
             self._write(run, out, tables[picture.channels, picture.floats])
         return whole.reshape(result.shape)
 
+    def _written(self, picture: Picture) -> Tensor:
+        """The tensor with the picture: of its stack, of which every picture is computed, or its own."""
+        stack = self._places.stacks.get(picture)
+        if stack is None:
+            return self.tensor(picture)
+        for each in stack.starts:
+            self.tensor(each)
+        return _as_bytes(self._stacks[stack])
+
     def _write(self, run: Run, out: Tensor, table: Array) -> None:
-        source = self.tensor(run.put.picture)[run.selected]
+        source = self._written(run.put.picture)[run.selected]
         view, axis = _arranged(source, run)
         part = _part(out, run).reshape(view.sizes)
         if table.dtype == np.uint8:
             reorder(view, out=part)
         else:
             lookup(view, table, axis=None if table.ndim == 1 else axis, out=part)
+
+
+def _cheapest(picture: Resized, plans: Iterable[Plan]) -> Plan:
+    """The plan of ``picture`` with the fewest dispatches; none is made after one that has no more than it must."""
+    made = []
+    for plan in plans:
+        made.append(plan)
+        if plan.dispatches <= work.passes(picture):
+            break
+    return min(made, key=lambda each: each.dispatches)
 
 
 def _require_finite(table: Array) -> None:
@@ -252,11 +277,11 @@ def _part_of(picture: Cropped | Padded, height: int, width: int) -> Window:
 
 
 def _as_bytes(x: Tensor) -> Tensor:
-    """The low bytes of a new tensor of words that hold bytes: every fourth byte of its memory."""
+    """The low bytes of a tensor of words that hold bytes: every fourth byte of its memory."""
     if x.dtype == "u8":
         return x
     strides = [4 * stride for stride in x.desc.strides or ()]
-    return Tensor(x.memory, TensorDesc("u8", x.sizes, strides), x.device)
+    return Tensor(x.memory, TensorDesc("u8", x.sizes, strides, 4 * x.desc.offset), x.device)
 
 
 def _on_host(picture: Picture, image: Array | Tensor) -> Array:

@@ -174,12 +174,13 @@ class Processor:
             raise DescriptorError(f"size must be height and width, both positive, got {sides}")
         with ErrorContext(self._name):
             name = f"an image of {sides[0]} x {sides[1]}"
-            results = self._results(self._shots([Source(*sides, 3, floats=False)], [1], [name]), [1])
+            source = Source(*sides, 3, floats=False)
+            results = self._results(self._shots([source], [1], [name]), [1])
         return ImagePlan(
             tuple((each.height, each.width) for each in work.needed(results) if isinstance(each, Resized)),
             {key: _sizes_of(result) for key, result in results.items()},
             sum(put.count for result in results.values() if isinstance(result, Pixels) for put in result.puts),
-            work.dispatches(results, (0,)),
+            work.dispatches(results, [source]),
         )
 
     def _warn_of_rescaled(self, sources: Sequence[Source]) -> None:

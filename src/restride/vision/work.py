@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import Any
 
-from restride.vision.picture import Cropped, Padded, Picture, Resized, Source
+from restride.vision.picture import Cropped, Padded, Picture, Resized, Source, source_of
 from restride.vision.recipe import Pixels, Put
 
 MAX_AXES = 8
 """Maximum number of axes of one dispatch."""
+
+ALIGNMENT = 16
+"""Images of one buffer begin at multiples of this many bytes, so that kernels can load vectors."""
 
 
 def parent(picture: Picture) -> Picture | None:
@@ -56,43 +59,6 @@ class Run:
     is_tall: bool
 
 
-def runs(result: Pixels, places: Sequence[int]) -> Iterator[Run]:
-    """The pictures of a result as they are written; several are one run where one dispatch can write them.
-
-    places: the number of each image of the call among the images of equal sizes.
-    """
-    groups: dict[tuple[Any, ...], list[Put]] = {}
-    for put in result.puts:
-        groups.setdefault((put.picture, put.order, put.count, put.corner, put.extent), []).append(put)
-    for puts in groups.values():
-        while puts:
-            yield (run := _first_run(puts, places))
-            del puts[: run.images]
-
-
-def _first_run(puts: Sequence[Put], places: Sequence[int]) -> Run:
-    """The first of these puts, and those after it that are equally spaced, among the images and in the result.
-
-    A dispatch of several pictures has one axis more. If the order of one has all axes already, several can be written
-    only as one tall picture: without gaps, and if their places follow the rows of a picture first.
-    """
-    first = puts[0]
-    axes = first.order.axes
-    dense = 1, first.count
-    is_full = len(axes) >= MAX_AXES
-    distances = ((places[b.image] - places[a.image], b.start - a.start) for a, b in pairwise(puts))
-    step, spacing = found = next(distances, (0, 0))
-    if is_full:
-        fits = found == dense and first.order.pattern.startswith(f"({axes[0]} ")
-    else:
-        fits = step >= 1 and spacing >= first.count
-    place = places[first.image]
-    if not fits:
-        return Run(first, slice(place, place + 1), 1, first.count, is_tall=False)
-    images = 2 + sum(1 for _ in takewhile(lambda each: each == found, distances))
-    return Run(first, slice(place, place + step * images, step), images, spacing, is_full)
-
-
 @dataclass(frozen=True)
 class Uses:
     """The uses of the pictures of a recipe.
@@ -132,6 +98,102 @@ class Uses:
         return cls(tuple(pictures), frozenset(alone), frozenset(again), zeros)
 
 
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Computed pictures of equal sizes in one tensor, one after the other, so that one dispatch can write them.
+
+    starts: each picture, and the place of the first image that has it. count: of all places.
+    """
+
+    starts: Mapping[Picture, int]
+    count: int
+
+
+class Places:
+    """Where the pictures of a call are: each for all images of its source, and some of equal sizes in a stack.
+
+    uses: the uses of the pictures. members: the images that have each source. stacks: the pictures that are in stacks.
+    """
+
+    def __init__(self, results: Mapping[Any, Any], sources: Sequence[Source]) -> None:
+        """sources: the source of each image of the call."""
+        self.uses = Uses.of(results)
+        self.members: dict[Picture, list[int]] = {}
+        self.stacks: dict[Picture, Stack] = {}
+        self._among: list[int] = []
+        for image, source in enumerate(sources):
+            images = self.members.setdefault(source, [])
+            self._among.append(len(images))
+            images.append(image)
+        alike: dict[tuple[int, ...], dict[Picture, None]] = {}
+        for put in puts_of(results):
+            if self._can_stack(picture := put.picture):
+                key = picture.height, picture.width, picture.channels, picture.floats
+                alike.setdefault(key, {})[picture] = None
+        for pictures in alike.values():
+            if len(pictures) > 1:
+                *starts, count = accumulate(map(self.images, pictures), initial=0)
+                stack = Stack(dict(zip(pictures, starts, strict=True)), count)
+                self.stacks |= dict.fromkeys(pictures, stack)
+
+    def images(self, picture: Picture) -> int:
+        """The number of images that have the picture."""
+        return len(self.members[source_of(picture)])
+
+    def of(self, put: Put) -> int:
+        """The place of a put's picture in the tensor that has it."""
+        stack = self.stacks.get(put.picture)
+        return self._among[put.image] + (0 if stack is None else stack.starts[put.picture])
+
+    def _can_stack(self, picture: Picture) -> bool:
+        """True for a resized image of the host, or the part of it that is computed, which is not resized again."""
+        resized = picture.of if isinstance(picture, Cropped) and picture.of in self.uses.alone else picture
+        if not isinstance(resized, Resized) or not changes(resized) or picture in self.uses.resized_again:
+            return False
+        source, elements = source_of(picture), picture.height * picture.width * picture.channels
+        return isinstance(source, Source) and source.place == 0 and elements % ALIGNMENT == 0
+
+    def runs(self, result: Pixels) -> Iterator[Run]:
+        """The pictures of a result as they are written; several are one run where one dispatch can write them."""
+        groups: dict[tuple[Any, ...], list[Put]] = {}
+        for put in result.puts:
+            tensor = self.stacks.get(put.picture, put.picture)
+            groups.setdefault((tensor, put.order, put.count, put.corner, put.extent), []).append(put)
+        for puts in groups.values():
+            places = [self.of(put) for put in puts]
+            while puts:
+                yield (run := _first_run(puts, places))
+                del puts[: run.images], places[: run.images]
+
+
+def _first_run(puts: Sequence[Put], places: Sequence[int]) -> Run:
+    """The first of these puts, and those after it that are equally spaced, in their tensor and in the result.
+
+    places: of each put, its place in the tensor.
+
+    A dispatch of several pictures has one axis more. If the order of one has all axes already, several can be written
+    only as one tall picture: without gaps, and if their places follow the rows of a picture first.
+    """
+    first = puts[0]
+    axes = first.order.axes
+    dense = 1, first.count
+    is_full = len(axes) >= MAX_AXES
+    distances = (
+        (after - place, b.start - a.start)
+        for (place, after), (a, b) in zip(pairwise(places), pairwise(puts), strict=True)
+    )
+    step, spacing = found = next(distances, (0, 0))
+    if is_full:
+        fits = found == dense and first.order.pattern.startswith(f"({axes[0]} ")
+    else:
+        fits = step >= 1 and spacing >= first.count
+    place = places[0]
+    if not fits:
+        return Run(first, slice(place, place + 1), 1, first.count, is_tall=False)
+    images = 2 + sum(1 for _ in takewhile(lambda each: each == found, distances))
+    return Run(first, slice(place, place + step * images, step), images, spacing, is_full)
+
+
 def puts_of(results: Mapping[Any, Any]) -> Iterator[Put]:
     """Yield the pictures that all results write, as values of ``Put``."""
     for result in results.values():
@@ -144,20 +206,26 @@ def changes(picture: Resized) -> int:
     return (picture.height != picture.of.height) + (picture.width != picture.of.width)
 
 
-def dispatches(results: Mapping[Any, Any], places: Sequence[int]) -> int:
+def passes(picture: Resized) -> int:
+    """The number of dispatches of a resize: one for each side that changes, but mode nearest takes one for both."""
+    return min(changes(picture), 1 if picture.mode == "nearest" else 2)
+
+
+def dispatches(results: Mapping[Any, Any], sources: Sequence[Source]) -> int:
     """The number of dispatches that the results need.
 
-    A resize takes one for each side that changes, but mode nearest takes one for both; a resize whose result is resized
-    again may take one more. A pad takes one for its colour, and one for a copy if its picture is needed elsewhere too.
+    A resize whose result is resized again may take one more than its passes. A pad takes one for its colour, and one
+    for a copy if its picture is needed elsewhere too.
     """
-    uses = Uses.of(results)
+    places = Places(results, sources)
+    uses = places.uses
     count = 0
     for picture in uses.pictures:
         if isinstance(picture, Resized):
-            count += min(changes(picture), 1 if picture.mode == "nearest" else 2)
+            count += passes(picture)
         elif isinstance(picture, Padded) and not is_uploaded(picture):
             count += 2 - (picture.of in uses.alone)
     for result in results.values():
         if isinstance(result, Pixels):
-            count += result.zeros + sum(1 for _ in runs(result, places))
+            count += result.zeros + sum(1 for _ in places.runs(result))
     return count
