@@ -24,6 +24,10 @@ from restride_conformance.record import Verdict
 _DYING = 0.5
 """Maximum seconds to wait for the end of a process that was killed, or that closed its channel."""
 
+_READING = 5.0
+"""Maximum seconds to wait for the last words of a process that has ended: they are there, unless the machine is busy, or
+a child that left its group has its stderr."""
+
 _SAID_BYTES = 8192
 _TRACEBACK_LINES = 12
 _BEFORE, _AFTER = 6, 10
@@ -145,7 +149,7 @@ class JsonProcess:
     def _last_words(self) -> list[str]:
         """The last lines on stderr, or those around the start of faulthandler's report if there is one."""
         if self._process.returncode is not None:
-            self._readers[1][0].join(_DYING)
+            self._readers[1][0].join(_READING)
         lines = [line[:200] for line in self._stderr_tail.decode("utf-8", "replace").splitlines() if line.strip()]
         fatal = [number for number, line in enumerate(lines) if line.startswith("Fatal Python error")]
         middle = fatal[-1] if fatal else len(lines) - _AFTER
