@@ -25,8 +25,8 @@ _DYING = 0.5
 """Maximum seconds to wait for the end of a process that was killed, or that closed its channel."""
 
 _READING = 5.0
-"""Maximum seconds to wait for the last words of a process that has ended: they are there, unless the machine is busy, or
-a child that left its group has its stderr."""
+"""Maximum seconds to wait for the last words of a process that has ended: they are there, unless the machine is busy,
+or a child that left its group has its stderr."""
 
 _SAID_BYTES = 8192
 _TRACEBACK_LINES = 12

@@ -45,11 +45,12 @@ def test_a_replay_submits_the_same_command_buffers_and_makes_nothing(device, sub
     recording.close()
     after = device.counters()
     assert len(set(first)) == 2
-    if device.runtime._staging is None:
+    if device.runtime._staging is None:  # whose copies are submissions with barriers of their own
         assert submitted == first * 6
         assert after.submissions - before.submissions == 10
+        assert after.barriers == before.barriers
     assert after.dispatches - before.dispatches == 5
-    assert (after.pipelines, after.barriers) == (before.pipelines, before.barriers)
+    assert after.pipelines == before.pipelines
 
 
 def test_a_replay_is_ordered_with_what_comes_before_and_after(device):
