@@ -180,6 +180,7 @@ MAX_INSTRUCTIONS = {
     "roll": 3890,
     "pad": 2760,
     "empty": 1630,
+    "image": 5810,
 }
 
 
@@ -213,6 +214,8 @@ def test_a_call_that_was_made_before_executes_at_most_so_many_instructions(name:
     patches = "n c (h p) (w q) -> n (h w) (p q c)"
     cut = rs.rearrange(x, patches, p=2, q=2)
     plan = rs.plan_reorder(x.desc, turned.desc, "NCHW->NHWC", device=device)
+    images, turned_image = iter(source(device, "f32[6,3,8,8]")), rs.empty("f32[8,8,3]", device)
+    rs.reorder(next(images), "CHW->HWC", out=turned_image)
     calls: dict[str, Callable[[], rs.Tensor]] = {
         "reorder": lambda: rs.reorder(x, "NCHW->NHWC", out=turned),
         "resample": lambda: rs.resample(x, (4, 4), out=small),
@@ -226,6 +229,7 @@ def test_a_call_that_was_made_before_executes_at_most_so_many_instructions(name:
         "roll": lambda: rs.xp.roll(x, 1, axis=3),
         "pad": lambda: rs.xp.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))),
         "empty": lambda: rs.xp.empty((3, 4), dtype="f32", device=device),
+        "image": lambda: rs.reorder(next(images), "CHW->HWC", out=turned_image),
     }
     call = calls[name.split(maxsplit=1)[0]]
     counts = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from restride.kernel import Binding, KernelSpec
@@ -34,3 +36,8 @@ def test_constants_and_push_constants_are_packed_by_name():
 def test_a_name_that_a_module_lacks_or_misses_is_an_error_of_the_plan(constants, push, message):
     with pytest.raises(AssertionError, match=message):
         KernelSpec.of("run_copy_32", constants, push, b"", (1, 1, 1), BINDINGS)
+
+
+def test_a_kernel_at_another_place_has_only_other_offsets():
+    spec = KernelSpec("copy", (1,), (2,), b"", (1, 1, 1), (Binding(16, 8), Binding(0, 4, writes=True)))
+    assert spec.at((32, 256)) == replace(spec, bindings=(Binding(48, 8), Binding(256, 4, writes=True)))

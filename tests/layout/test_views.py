@@ -337,3 +337,23 @@ def test_a_part_is_the_index_by_slices(text):
     for ranges in ((range(6), range(8)), (range(6), range(2, 5)), (range(1, 6), range(8)), (range(3, 3), range(8))):
         slices = tuple(slice(each.start, each.stop) for each in ranges)
         assert str(views.part(desc, ranges)) == str(views.index(desc, slices))
+
+
+@pytest.mark.parametrize(
+    ("desc", "alignment", "near", "nbytes"),
+    [
+        ("u8[30,40,3]{strides=(120,3,1),offset=18000}", 16, "u8[30,40,3]", 18000),
+        ("u8[3,3,3]{strides=(9,3,1),offset=135}", 16, "u8[3,3,3]{strides=(9,3,1),offset=7}", 128),
+        ("u8[3,3,3]{strides=(9,3,1),offset=135}", 256, "u8[3,3,3]{strides=(9,3,1),offset=135}", 0),
+        ("f64[4]{strides=(1),offset=71}", 64, "f64[4]{strides=(1),offset=7}", 512),
+        ("f32[9]{strides=(-1),offset=40}", 64, "f32[9]{strides=(-1),offset=8}", 128),  # the lowest is at 32
+        ("f32[9]{strides=(-1),offset=40}", 0, "f32[9]{strides=(-1),offset=40}", 0),
+        ("f32[0]{strides=(1),offset=40}", 16, "f32[0]{strides=(1),offset=40}", 0),
+        ("f32[3,4]{0,1:T(2,2)}", 16, "f32[3,4]{0,1:T(2,2)}", 0),
+    ],
+)
+def test_a_layout_moves_to_the_start_of_its_buffer_by_whole_alignments(desc, alignment, near, nbytes):
+    desc = TensorDesc.parse(desc)
+    found = views.from_start(desc, alignment)
+    assert found == (TensorDesc.parse(near), nbytes)
+    assert views.moved(found[0], nbytes) == desc if nbytes else found[0] is desc

@@ -225,3 +225,94 @@ def test_a_plan_says_how_many_kernels_a_call_starts(vulkan_device):
         before = vulkan_device.counters().dispatches
         plan(image)
         assert vulkan_device.counters().dispatches - before == plan.dispatches
+
+
+# Where in a buffer a tensor begins: plans are for the first place that is as well aligned.
+
+
+def made_by(device: rs.Device, call: Any) -> int:
+    """How many plans a call makes."""
+    before = device.counters().plans_made
+    call()
+    return device.counters().plans_made - before
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments", "named"),
+    [
+        (rs.reorder, ("ABC->CAB",), {}),
+        (rs.reorder, (), {"dtype": "f32", "src_scale": np.float32([1, 2, 3])}),
+        (rs.resample, ((4, 8),), {"axes": (0, 1), "antialias": True}),
+        (rs.resample, ((4, 8),), {"axes": (0, 1), "like": "pillow"}),
+        (rs.resample, ((4, 8),), {"axes": (0, 1), "like": "scikit-image", "dtype": "f32"}),
+        (rs.resample, ((12, 8),), {"axes": (0, 1), "coordinates": "tf_crop_and_resize", "roi": (0, 0, 2, 1)}),
+    ],
+)
+def test_images_of_a_batch_share_a_plan(device: rs.Device, operation: Any, arguments: Any, named: Any) -> None:
+    numbers = np.random.default_rng(1).integers(0, 256, (6, 8, 10, 3), dtype=np.uint8)
+    batch = rs.asarray(numbers, device=device)
+    expected = [operation(rs.asarray(each, device=device), *arguments, **named) for each in numbers]
+    out = rs.empty(rs.TensorDesc(expected[0].dtype, (6, *expected[0].sizes)), device)
+    operation(batch[0], *arguments, **named)
+
+    def alone() -> None:
+        for image, right in zip(batch, expected, strict=True):
+            np.testing.assert_array_equal(operation(image, *arguments, **named).numpy(), right.numpy())
+
+    def together() -> None:
+        for image, part in zip(batch, out, strict=True):
+            operation(image, *arguments, **named, out=part)
+        np.testing.assert_array_equal(out.numpy(), [each.numpy() for each in expected])
+
+    runs = made_by(device, alone), made_by(device, together)
+    if device.limits.window_alignment == 16:
+        assert runs == (0, 1), "out is a part of an array, once: a layout by strides"
+
+
+def test_a_plan_runs_where_a_tensor_is_as_well_aligned(vulkan_device: rs.Device) -> None:
+    numbers = np.random.default_rng(2).integers(0, 256, (400, 4, 2, 2), dtype=np.uint8)
+    batch = rs.asarray(numbers, device=vulkan_device)
+    plan = rs.plan_reorder(batch[0].desc, None, "ABC->CBA", device=vulkan_device)
+    out = rs.empty("u8[400,2,2,4]", vulkan_device)
+    for place in (0, 16, 399):
+        assert plan(batch[place], out=out[place]).desc == out[place].desc
+        np.testing.assert_array_equal(out[place].numpy(), numbers[place].transpose())
+    later = rs.plan_reorder(batch[16].desc, None, "ABC->CBA", device=vulkan_device)
+    np.testing.assert_array_equal(later(batch[17]).numpy(), numbers[17].transpose())
+    with pytest.raises(rs.DescriptorError, match=r"x is u8\[4,2,2\]\{2,1,0\}, but the plan is for .*offset=256\}"):
+        later(batch[0])
+    with pytest.raises(rs.DescriptorError, match=r"x is .*strides=\(-4,2,1\),offset=268\}, but the plan is for"):
+        plan(batch[16, ::-1])
+    flat = batch.reshape(-1)
+    shifted = rs.Tensor(flat.memory, rs.TensorDesc("u8", (4, 2, 2), offset=20), vulkan_device)
+    with pytest.raises(rs.DescriptorError, match=r"x is u8\[4,2,2\]\{.*offset=20\}, but the plan is for u8\[4,2,2\]"):
+        plan(shifted)
+    with pytest.raises(rs.DescriptorError, match=r"out is .*offset=20\}, but the plan makes u8\[2,2,4\]"):
+        plan(batch[0], out=rs.Tensor(out.memory, rs.TensorDesc("u8", (2, 2, 4), offset=20), vulkan_device))
+
+
+def test_a_result_that_is_a_view_is_where_its_source_is(vulkan_device: rs.Device) -> None:
+    batch = rs.asarray(np.arange(96, dtype=np.float32).reshape(4, 4, 6), device=vulkan_device)
+    for place in range(4):
+        view = rs.rearrange(batch[place], "h w -> w h")
+        assert view.memory is batch.memory
+        assert view.desc == batch[place].T.desc
+
+
+def test_parts_of_one_buffer_are_planned_where_they_are(vulkan_device: rs.Device) -> None:
+    numbers = np.arange(4096, dtype=np.uint8).reshape(4, 32, 32)
+    x = rs.asarray(numbers, device=vulkan_device)
+    rs.reorder(x[1], "AB->BA", out=x[3])
+    np.testing.assert_array_equal(x.numpy(), [*numbers[:3], numbers[1].T])
+    with pytest.raises(rs.DescriptorError, match=r"overlap|share"):
+        rs.reorder(x[1], "AB->BA", out=rs.Tensor(x.memory, rs.TensorDesc("u8", (32, 32), offset=1040), vulkan_device))
+
+
+def test_an_error_names_the_place_of_the_caller(vulkan_device: rs.Device) -> None:
+    x = rs.asarray(np.zeros((3, 16, 16), np.uint8), device=vulkan_device)
+    for sizes in ((5, 5, 5), [5, 5, 5], iter((5, 5, 5))):
+        with pytest.raises(rs.DescriptorError) as caught:
+            rs.resample(x[2], sizes, axes=(0, 1))
+        if not isinstance(sizes, type(iter(()))):  # which is used up when the message is made
+            assert "offset=512" in str(caught.value)
+        assert "sizes" in str(caught.value)

@@ -133,6 +133,11 @@ class Limits:
         return hash((self.max_buffer_range, self.offset_alignment))
 
     @property
+    def window_alignment(self) -> int:
+        """A binding begins at a multiple of this many bytes, at least of the widest element's; 0: it begins at 0."""
+        return max(self.offset_alignment, 16) if self.offset_alignment else 0
+
+    @property
     def widest_element(self) -> int:
         """Bytes of the widest load and store: copies join narrower elements to this width where alignment allows."""
         return 16

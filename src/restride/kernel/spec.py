@@ -67,6 +67,14 @@ class KernelSpec:
         pushed = tuple(map(and_, words.values(), repeat(0xFFFFFFFF)))
         return cls(shader, packed, pushed, parameters, groups, bindings)
 
+    def at(self, starts: Sequence[int]) -> KernelSpec:
+        """The same dispatch, with memory ``i`` read and written ``starts[i]`` bytes later."""
+        bindings = tuple(
+            Binding(binding.offset + start, binding.nbytes, binding.writes)
+            for binding, start in zip(self.bindings, starts, strict=False)
+        )
+        return KernelSpec(self.shader, self.constants, self.push, self.parameters, self.groups, bindings)
+
     def constant(self, name: str) -> int:
         """A specialization constant of a shipped module by its name in GLSL."""
         return self.constants[interface_of(self.shader).constants[name]]

@@ -79,6 +79,39 @@ def part(desc: TensorDesc, ranges: Sequence[range]) -> TensorDesc:
     return _view(desc, [indices.stop - indices.start for indices in ranges], starts, steps)
 
 
+def moved(desc: TensorDesc, nbytes: int) -> TensorDesc:
+    """The strided layout ``nbytes`` later in its buffer, a multiple of the size of an element."""
+    offset = desc.offset + nbytes // desc.dtype.itemsize
+    if not offset and with_strides(desc, desc.sizes).strides == desc.strides:
+        return with_strides(desc, desc.sizes)
+    return with_strides(desc, desc.sizes, desc.strides, offset)
+
+
+def from_start(desc: TensorDesc, alignment: int) -> tuple[TensorDesc, int]:
+    """The layout as near to the start of its buffer as it goes by a multiple of ``alignment`` bytes, and these bytes.
+
+    Image 5 of u8[8,30,40,3], at offset 18,000, is at 0 and 18,000 bytes later with an alignment of 16; image 5 of
+    u8[8,3,3,3], at offset 135, is at 7 and 128 bytes later. A layout without strides stays where it is.
+
+    alignment: a power of two of 16 or more; 0: none is near.
+    """
+    if not alignment or not is_movable(desc):
+        return desc, 0
+    nbytes = desc.lowest * desc.dtype.itemsize // alignment * alignment
+    return (moved(desc, -nbytes), nbytes) if nbytes > 0 else (desc, 0)
+
+
+def is_movable(desc: TensorDesc) -> bool:
+    """True for a strided layout of elements of their usual size, which is no view of another kind."""
+    bits = desc.parts.element_size_in_bits
+    return (
+        desc.strides is not None
+        and desc.inner is None
+        and desc.blocking is None
+        and bits in (0, 8 * desc.dtype.itemsize)
+    )
+
+
 def permute(desc: TensorDesc, axes: Iterable[SupportsIndex]) -> TensorDesc:
     """Axis ``k`` of the result is axis ``axes[k]`` of ``desc``, as numpy's transpose; negative axes count from the end.
 

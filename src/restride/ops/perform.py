@@ -13,10 +13,11 @@ import numpy as np
 
 from restride.arithmetic import Arithmetic
 from restride.dtypes import Array, DType, is_torch_dtype
-from restride.errors import DescriptorError, prefixed, shown
+from restride.errors import DescriptorError, RestrideError, prefixed, shown
 from restride.kernel import Limits
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import is_permutation
+from restride.layout.views import from_start, is_movable, moved
 from restride.lru import LRU
 from restride.ops.target import Out, require_room
 from restride.plan.lookup import Table
@@ -33,7 +34,8 @@ Arguments = ParamSpec("Arguments")
 class Plan:
     """An operation planned for a source of one layout and a result of another.
 
-    ``plan(x)`` and ``plan(x, out=y)`` check descriptors and start the kernels: nothing is computed again.
+    ``plan(x)`` and ``plan(x, out=y)`` check descriptors and start the kernels: nothing is computed again. A tensor may
+    also lie a multiple of 16 bytes later in its buffer (of 256 on some devices), as images of a batch often do.
 
     Example:
         >>> plan = rs.plan_reorder("f32[2,3]", "f32[3,2]", "AB->BA")
@@ -78,27 +80,45 @@ class Plan:
         """The result for ``x``, in a new tensor or in ``out``.
 
         Raises:
-            DescriptorError: ``x`` or ``out`` has another layout, they share a buffer, the plan is for a device of
-                other limits, or it adds to ``out`` and none is given.
+            DescriptorError: ``x`` or ``out`` has another layout, or begins where the plan does not fit; they share a
+                buffer, the plan is for a device of other limits, or it adds to ``out`` and none is given.
         """
         src = source_beside(x, out)
-        if src.desc != self._src:
+        of_src = self._start_of(src.desc, self._src)
+        of_dst = 0 if out is None else self._start_of(out.desc, self._dst)
+        if of_src is None:
             raise DescriptorError(f"x is {src.desc}, but the plan is for {self._src}")
         if src.device.limits != self._steps.limits:
             raise DescriptorError(f"the plan for {self._src} is for another device than {src.device!r}")
         if out is None and self._reads_result:
             raise DescriptorError(f"the plan adds to its result, {self._dst}: give it as out")
-        if out is not None and out.desc != self._dst:
+        if out is not None and of_dst is None:
             raise DescriptorError(f"out is {out.desc}, but the plan makes {self._dst}")
         if out is not None and out.memory is src.memory:
             raise DescriptorError(f"out {out.desc} must have another buffer than x {src.desc}, for a plan")
-        return self.run(src, out)
+        return self.run(src, out, (of_src, of_dst or 0))
 
-    def run(self, src: Tensor, out: Tensor | None) -> Tensor:
-        """Run the plan without checks, on tensors with the layouts of the plan."""
+    def _start_of(self, desc: TensorDesc, planned: TensorDesc) -> int | None:
+        """How many bytes later ``desc`` is than ``planned``; None: it differs in more, or is not aligned as that."""
+        if desc == planned:
+            return 0
+        alignment = self._steps.limits.window_alignment
+        nbytes = (desc.offset - planned.offset) * desc.dtype.itemsize
+        if (
+            not alignment
+            or nbytes <= 0
+            or nbytes % alignment
+            or not is_movable(desc)
+            or desc.strides != planned.strides
+        ):
+            return None
+        return nbytes if moved(planned, nbytes) == desc else None
+
+    def run(self, src: Tensor, out: Tensor | None, starts: tuple[int, int] = (0, 0)) -> Tensor:
+        """Run the plan without checks, on tensors with the layouts of the plan, each so many bytes later."""
         device = src.device
         result = empty(self._dst, device) if out is None else out
-        device.run(self._steps, src.memory, result.memory)
+        device.run(self._steps, src.memory, result.memory, starts)
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -116,9 +136,9 @@ class ViewPlan(Plan):
 
     __slots__ = ()
 
-    def run(self, src: Tensor, out: Tensor | None) -> Tensor:  # noqa: ARG002 - out is None
+    def run(self, src: Tensor, out: Tensor | None, starts: tuple[int, int] = (0, 0)) -> Tensor:  # noqa: ARG002 - out is None
         """Return the view."""
-        return Tensor(src.memory, self.dst, src.device)
+        return Tensor(src.memory, moved(self.dst, starts[0]) if starts[0] else self.dst, src.device)
 
 
 Planner: TypeAlias = Callable[Concatenate[TensorDesc, Out | None, Limits, Arguments], Plan]
@@ -148,8 +168,39 @@ def perform(
 ) -> Tensor:
     """Plan an operation on ``x``, or find its cached plan, and start it."""
     src = source_beside(x, out)
-    device, place = src.device, None if out is None else Out(out.desc, out.memory is src.memory)
-    return _kept(device, planner, (src.desc, place, device.limits, *arguments), named).run(src, out)
+    device, desc = src.device, src.desc
+    place = None if out is None else Out(out.desc, out.memory is src.memory)
+    if desc.offset or (place and place.desc.offset):
+        return _perform_near(planner, src, out, place, arguments, named)
+    return _kept(device, planner, (desc, place, device.limits, *arguments), named).run(src, out)
+
+
+def _perform_near(
+    planner: Callable[..., Plan],
+    src: Tensor,
+    out: Tensor | None,
+    place: Out | None,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+) -> Tensor:
+    """Perform with the plan for the same layouts near the starts of their buffers: images of a batch share it.
+
+    In one buffer both stay where they are, because a plan depends on what they have in common.
+    """
+    device, limits = src.device, src.device.limits
+    near, near_place, starts = src.desc, place, (0, 0)
+    if place is None or not place.is_shared:
+        near, of_src = from_start(src.desc, limits.window_alignment)
+        dst, of_dst = (None, 0) if place is None else from_start(place.desc, limits.window_alignment)
+        near_place, starts = None if dst is None else Out(dst, is_shared=False), (of_src, of_dst)
+    try:
+        plan = _kept(device, planner, (near, near_place, limits, *arguments), named)
+    except RestrideError:
+        if not any(starts) or not _has_key((arguments, named)):  # an iterator is used up
+            raise
+        # Its message is to name the layouts of the caller.
+        plan, starts = _kept(device, planner, (src.desc, place, limits, *arguments), named), (0, 0)
+    return plan.run(src, out, starts)
 
 
 def plan_for(
@@ -290,6 +341,14 @@ def key_of(value: Any, levels: int = 7) -> Any:
     else:
         raise _NoKeyError
     return kind, key
+
+
+def _has_key(value: Any) -> bool:
+    try:
+        key_of(value)
+    except _NoKeyError:
+        return False
+    return True
 
 
 def _is_small(array: np.generic | Array) -> bool:

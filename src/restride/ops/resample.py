@@ -586,13 +586,13 @@ class ClippedPlan(Plan):
         self._sums = sums
         self._target = target
 
-    def run(self, src: Tensor, out: Tensor | None) -> Tensor:
-        """Run the plan without checks, on tensors with the layouts of the plan."""
+    def run(self, src: Tensor, out: Tensor | None, starts: tuple[int, int] = (0, 0)) -> Tensor:
+        """As ``Plan.run``."""
         sums = empty(self._sums, src.device)
-        src.device.run(self._steps, src.memory, sums.memory)
+        src.device.run(self._steps, src.memory, sums.memory, (starts[0], 0))
         last = self._clipping(_range_of(src))
         result = empty(self.dst, src.device) if out is None else out
-        src.device.run(last, sums.memory, result.memory)
+        src.device.run(last, sums.memory, result.memory, (0, starts[1]))
         return result
 
     def _clipping(self, clip: PostOp) -> Steps:

@@ -35,9 +35,6 @@ MAX_AXES = 12
 PAIR_BYTES = 8
 """Bytes of a scale and a zero point, both f32."""
 
-WINDOW_ALIGNMENT = 16
-"""A window begins at a multiple of this many bytes, the size of the widest element."""
-
 
 class BoxSteps(NamedTuple):
     """How far a step of an axis moves if the rows of tables depend on the box.
@@ -125,8 +122,8 @@ class Span(NamedTuple):
 
     def window(self, itemsize: int, limits: Limits, writes: bool = False) -> Binding:
         """The binding that covers the span, in bytes, for elements of ``itemsize`` bytes."""
-        alignment = max(limits.offset_alignment, WINDOW_ALIGNMENT)
-        start = self.lowest * itemsize // alignment * alignment if limits.offset_alignment else 0
+        alignment = limits.window_alignment
+        start = self.lowest * itemsize // alignment * alignment if alignment else 0
         end = -(-(self.highest + 1) * itemsize // 4) * 4
         return Binding(start, end - start, writes)
 

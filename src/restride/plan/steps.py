@@ -59,6 +59,12 @@ class Step:
             self.held, self.make = specs, tuple
         return specs
 
+    def at(self, starts: tuple[int, int]) -> Step:
+        """The step where the buffers of source and result begin so many bytes later in their memories."""
+        of_src, of_dst = (starts[site.buffer] if site.buffer <= RESULT else 0 for site in (self.src, self.dst))
+        run = self.run and Run(self.run.src_offset + of_src, self.run.dst_offset + of_dst, self.run.nbytes)
+        return Step(self.src, self.dst, lambda: (kernel.at((of_src, of_dst)) for kernel in self.kernels()), run)
+
 
 class Between(NamedTuple):
     """A buffer that an operation allocates for itself, and the bytes uploaded into it first; None: no upload."""

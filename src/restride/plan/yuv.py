@@ -15,7 +15,7 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.dispatches import require_windows, strided_kernel
-from restride.plan.problem import WINDOW_ALIGNMENT, Axis, Span
+from restride.plan.problem import Axis, Span
 
 FRACTION_BITS = 20
 """Number of fraction bits of a factor: sums stay below 2^30, and a factor is off by at most 2^-21."""
@@ -221,7 +221,7 @@ def _parts(frames: _Frames, rgb: _Frames, limits: Limits) -> Iterator[tuple[int,
     """The first frame and the number of frames of each dispatch: as many as both windows can cover."""
     most = frames.number
     # The window of a later frame may begin before it, at the last offset where a binding may begin.
-    slack = max(limits.offset_alignment, WINDOW_ALIGNMENT) if most > 1 else 0
+    slack = limits.window_alignment if most > 1 else 0
     while (
         needed := max(each.span(0, most).window(1, limits).nbytes for each in (frames, rgb)) + slack
     ) > limits.max_buffer_range:

@@ -193,20 +193,24 @@ class Device:
         except (OutOfDeviceMemory, UnsupportedError) as error:
             raise type(error)(f"{error}; asked for {desc}") from error
 
-    def run(self, steps: Steps, src: Memory, dst: Memory) -> None:
+    def run(self, steps: Steps, src: Memory, dst: Memory, starts: tuple[int, int] = (0, 0)) -> None:
         """Start the steps of an operation in order. A buffer between two steps is freed after its last use.
+
+        starts: where the buffers of source and result begin in ``src`` and ``dst``, in bytes: multiples of
+            ``limits.window_alignment``.
 
         Raises:
             UnsupportedError: the runtime cannot bind these buffers.
         """
         ends = src, dst
+        listed = steps.steps if starts == (0, 0) else [step.at(starts) for step in steps.steps]
         if not steps.between:
-            for step in steps.steps:
+            for step in listed:
                 self._start(step, ends[step.src.buffer], ends[step.dst.buffer])
             return
         memories = {SOURCE: src, RESULT: dst}
-        last = {site.buffer: step for step in steps.steps for site in (step.src, step.dst)}
-        for step in steps.steps:
+        last = {site.buffer: step for step in listed for site in (step.src, step.dst)}
+        for step in listed:
             buffers = step.src.buffer, step.dst.buffer
             for buffer in buffers:
                 if buffer not in memories:

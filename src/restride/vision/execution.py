@@ -13,7 +13,7 @@ from restride.dtypes import Array, DType
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
 from restride.layout.pattern import Pattern
-from restride.layout.views import index, regrouped
+from restride.layout.views import from_start, index, regrouped
 from restride.ops.lookup import lookup
 from restride.ops.perform import Plan
 from restride.ops.reorder import reorder
@@ -194,11 +194,15 @@ class _Execution:
         window: Window = (slice(None), slice(None)),
         element: Element | None = None,
     ) -> Plan:
-        """The plan of a resize into ``dst``, or into a new tensor of ``element``. Pillow resizes both axes or none."""
+        """The plan of a resize into ``dst``, or into a new tensor of ``element``. Pillow resizes both axes or none.
+
+        It is for the first place that is as well aligned, so that an image has the same plan at any place of a batch.
+        """
         mode: Any = picture.mode
+        alignment = self._device.limits.window_alignment
         return plan_resample(
-            before.desc,
-            dst,
+            from_start(before.desc, alignment)[0],
+            None if dst is None else from_start(dst, alignment)[0],
             (picture.height, picture.width),
             axes=(1, 2),
             mode=mode,
