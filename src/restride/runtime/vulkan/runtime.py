@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import count, cycle
 from typing import Any
 
@@ -45,6 +45,7 @@ from restride.runtime.live_objects import LiveObjects
 from restride.runtime.loader import struct
 from restride.runtime.vulkan import sharing
 from restride.runtime.vulkan.clock import Clock
+from restride.runtime.vulkan.copy_workers import WORKERS
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.dispatch import Recorder
 from restride.runtime.vulkan.memory import Block, Blocks, Pool, buffer_types, place
@@ -726,38 +727,61 @@ def _destroy_clocks(clocks: list[Clock]) -> None:
 
 
 class Staging:
-    """Copies between the host and memory that it cannot see, in pieces through two alternating buffers of the pool."""
+    """Copies between the host and memory that it cannot see, in pieces through two alternating buffers of the pool.
+
+    workers: the threads that help with the host's copies of a large transfer.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.workers = WORKERS
 
     def write(self, block: Block, offset: int, parts: Sequence[memoryview]) -> None:
         """Copy ``parts`` to the device; on return the last pieces may be pending, ordered before later submissions."""
-        with self._buffers(sum(map(len, parts))) as buffers:
+        nbytes = sum(map(len, parts))
+        each = self.workers.share_bytes(nbytes)
+        with self._buffers(nbytes) as buffers:
             for stage, start, piece in _pieces(buffers, parts):
-                nbytes = sum(map(len, piece))
+                target = stage.view(0, sum(map(len, piece)))
+                shares = zip(count(0, each), _cut(piece, each))
                 self._session.wait_for(stage.used)
-                copy_parts(stage.view(0, nbytes), piece)
-                self._session.copy(stage, 0, block, offset + start, nbytes)
+                copies = [partial(copy_parts, target[at : at + each], share) for at, share in shares]
+                self.workers.copy(copies, partial(self._pinned, stage, buffers))
+                self._session.copy(stage, 0, block, offset + start, len(target))
 
     def read(self, block: Block, offset: int, out: memoryview) -> None:
         """Fill ``out`` from the device: while one piece arrives, the host copies the one before it."""
+        each = self.workers.share_bytes(len(out))
         with self._buffers(len(out)) as buffers:
+
+            def receive(stage: Block, ticket: int, piece: memoryview) -> None:
+                source = stage.view(0, len(piece))
+                shares = [slice(at, at + each) for at in range(0, len(piece), each)]
+                self._session.wait_for(ticket)
+                copies = [partial(copy_bytes, piece[share], source[share]) for share in shares]
+                self.workers.copy(copies, partial(self._pinned, stage, buffers))
+
             arriving: tuple[Block, int, memoryview] | None = None
             for stage, start, (piece,) in _pieces(buffers, [out]):
                 if arriving is not None and arriving[0] is stage:
-                    self._receive(*arriving)
+                    receive(*arriving)
                     arriving = None
                 ticket = self._session.copy(block, offset + start, stage, 0, len(piece))
                 if arriving is not None:
-                    self._receive(*arriving)
+                    receive(*arriving)
                 arriving = stage, ticket, piece
             if arriving is not None:
-                self._receive(*arriving)
+                receive(*arriving)
 
-    def _receive(self, stage: Block, ticket: int, piece: memoryview) -> None:
-        self._session.wait_for(ticket)
-        copy_bytes(piece, stage.view(0, len(piece)))
+    @contextmanager
+    def _pinned(self, stage: Block, buffers: Sequence[Block]) -> Iterator[bool]:
+        """Keep ``stage`` from reuse and the device from closing; yield whether it is still one of the ``buffers``.
+
+        Both change under the lock: either the transfer that an interrupt ended has given the buffer back before, or
+        the pool keeps it until this context ends.
+        """
+        with self._session.pinned(stage):
+            yield stage in buffers
 
     @contextmanager
     def _buffers(self, nbytes: int) -> Iterator[list[Block]]:
