@@ -1,7 +1,7 @@
 """Threads that help with the host's copies of a large transfer, because one thread does not reach the speed of the bus.
 
-A caller never depends on them: it copies too, and waits only for the threads that have begun. So it does not matter if
-the system has no thread left, if all of them help others, or if they do not exist any more in a child of ``fork``.
+A caller never depends on them: it copies too, and waits only for threads that have begun. So it does not matter if the
+system has no thread left, if all of them help others, or if they do not exist, as in a child of ``fork``.
 """
 
 from __future__ import annotations
@@ -41,10 +41,6 @@ class CopyWorkers:
         self._number = number
         self._least_bytes = least_bytes
         self._share_bytes = share_bytes
-        self.forget_threads()
-
-    def forget_threads(self) -> None:
-        """Start threads anew at the next copy: in a child of ``fork`` there are none."""
         self._unstarted = iter(range(self._number))  # a thread takes the next in one step
         self._calls: SimpleQueue[_Piece] = SimpleQueue()
 
@@ -139,6 +135,3 @@ def _cores() -> int:
 
 WORKERS = CopyWorkers(min(_THREADS, _cores()) - 1)
 """The threads of this process."""
-
-if sys.platform != "win32":
-    os.register_at_fork(after_in_child=WORKERS.forget_threads)
