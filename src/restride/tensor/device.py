@@ -26,6 +26,7 @@ from restride.runtime import (
     list_devices,
     open_runtime,
 )
+from restride.runtime.host_memory import HOST_MEMORY
 from restride.runtime.live_objects import LiveObjects
 
 MAX_PARAMETER_BYTES = 1 << 20
@@ -163,6 +164,7 @@ class Device:
 
         That is memory of freed tensors, staging buffers, prepared submissions with their parameters, and pipelines,
         which count as no bytes; later operations create them again. Does not wait; after ``wait()`` it frees more.
+        The process's memory of large results of ``numpy()`` that were dropped is freed too, and does not count.
 
         >>> with rs.Device() as device:
         ...     x = rs.asarray(np.zeros((1024, 1024), np.float32), device=device)
@@ -170,6 +172,7 @@ class Device:
         ...     device.trim() >= 1024 * 1024 * 4, device.counters().bytes_allocated
         (True, 0)
         """
+        HOST_MEMORY.trim()
         return self.runtime.trim()
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from restride.layout.tensor_desc import packed, with_strides
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.runtime import ExternalMemory, Memory, export_kp_tensor
 from restride.runtime.cuda_driver import ordinal
+from restride.runtime.host_memory import HOST_MEMORY
 from restride.tensor.cuda import cuda_bytes
 from restride.tensor.device import Device, default_device
 from restride.tensor.dlpack import CPU, CUDA, capsule_over
@@ -314,7 +315,7 @@ class Tensor:
         desc = self.desc
         if desc.numel and not desc.is_row_major:
             return self.copy().numpy()
-        data = np.empty(desc.numel * desc.dtype.itemsize, np.uint8)
+        data = HOST_MEMORY.empty(desc.numel * desc.dtype.itemsize)
         if desc.numel:
             self.device.runtime.read(self.memory, desc.offset * desc.dtype.itemsize, data.data)
         return data.view(desc.dtype.dtype).reshape(desc.sizes)

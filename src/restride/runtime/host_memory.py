@@ -1,0 +1,91 @@
+"""Host memory of large results, used again for later ones: the system takes long to give a process new pages.
+
+Results that are smaller get such memory from the C library: glibc keeps what was freed of arrays up to 32 MiB.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_LEAST_BYTES = (32 << 20) + 1
+"""Bytes of the smallest result whose memory is kept."""
+
+_MOST_BYTES = 256 << 20
+"""Most bytes that are kept for later results."""
+
+
+class HostMemory:
+    """Memory of results that nothing refers to any more, kept for the next ones.
+
+    Finalizers give memory back, in any thread and in the middle of any call. So there is no lock: each step is a single
+    operation of a dictionary, and memory that an interrupt comes upon is lost to this pool and freed.
+
+    least_bytes, most_bytes: the sizes of results whose memory is kept; ``most_bytes`` also of all that is kept.
+    """
+
+    def __init__(self, least_bytes: int = _LEAST_BYTES, most_bytes: int = _MOST_BYTES) -> None:
+        self._least_bytes = least_bytes
+        self._most_bytes = most_bytes
+        self._idle: dict[int, npt.NDArray[np.uint8]] = {}  # by identity, the longest idle first
+
+    def empty(self, nbytes: int) -> npt.NDArray[np.uint8]:
+        """An array of ``nbytes`` of any value; its memory is used again once no array, view or buffer refers to it."""
+        if not self._least_bytes <= nbytes <= self._most_bytes:
+            return self._allocate(nbytes)
+        for key, idle in self._idle.copy().items():
+            if nbytes <= idle.nbytes <= nbytes + nbytes // 8 and self._idle.pop(key, None) is not None:
+                return np.asarray(_Lent(self, idle, nbytes))
+        return np.asarray(_Lent(self, self._allocate(nbytes), nbytes))
+
+    def give_back(self, memory: npt.NDArray[np.uint8]) -> None:
+        """Keep ``memory``, which nothing else refers to, and free the longest idle if that is too much."""
+        self._idle[id(memory)] = memory
+        self._free(self._most_bytes)
+
+    def trim(self) -> int:
+        """Free all that is kept; return the bytes."""
+        return self._free(0)
+
+    def _free(self, most_bytes: int) -> int:
+        """Free the longest idle memory until at most so many bytes are kept; return the bytes that were freed."""
+        idle, freed = self._idle.copy(), 0
+        kept = sum(memory.nbytes for memory in idle.values())
+        for key, memory in idle.items():
+            if kept - freed <= most_bytes:
+                break
+            freed += memory.nbytes
+            self._idle.pop(key, None)
+        return freed
+
+    def _allocate(self, nbytes: int) -> npt.NDArray[np.uint8]:
+        try:
+            return np.empty(nbytes, np.uint8)
+        except MemoryError:
+            if not self.trim():
+                raise
+        return np.empty(nbytes, np.uint8)
+
+
+class _Lent:
+    """An object with ``__array_interface__``: the base of an array and of its views, so it lives as long as they."""
+
+    def __init__(self, pool: HostMemory, memory: npt.NDArray[np.uint8], nbytes: int) -> None:
+        self._pool = pool
+        self._memory = memory
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3,
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (memory.ctypes.data, False),
+        }
+
+    def __del__(self) -> None:
+        if hasattr(self, "_memory"):  # not if an interrupt came before
+            self._pool.give_back(self._memory)
+
+
+HOST_MEMORY = HostMemory()
+"""The memory that this process keeps."""
