@@ -266,7 +266,7 @@ def test_images_of_a_batch_share_a_plan(device: rs.Device, operation: Any, argum
 
     runs = made_by(device, alone), made_by(device, together)
     if device.limits.window_alignment == 16:
-        assert runs == (0, 1), "out is a part of an array, once: a layout by strides"
+        assert runs == (0, 2), "one for an out at the start of its buffer, one for the others"
 
 
 def test_a_plan_runs_where_a_tensor_is_as_well_aligned(vulkan_device: rs.Device) -> None:
@@ -316,3 +316,32 @@ def test_an_error_names_the_place_of_the_caller(vulkan_device: rs.Device) -> Non
         if not isinstance(sizes, type(iter(()))):  # which is used up when the message is made
             assert "offset=512" in str(caught.value)
         assert "sizes" in str(caught.value)
+        assert caught.value.__context__ is None
+    for scale in (np.ones(600, np.float32), rs.asarray(np.ones(60, np.float32), device=vulkan_device)):  # without a key
+        with pytest.raises(rs.DescriptorError, match="offset=512"):
+            rs.reorder(x[2], src_scale=scale)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_layout_beside_out_is_that_of_out_wherever_it_is(vulkan_device: rs.Device, place: int) -> None:
+    x, out = np.ones((16, 16), np.float32), rs.empty("f32[4,16,16]", vulkan_device)
+    with pytest.raises(rs.DescriptorError, match=r"but layout .* asks for"):
+        rs.reorder(x, "f32[16,16]{0,1}", out=out[place])
+    rs.reorder(x, out[place].desc, out=out[place])
+    assert (out[place].numpy() == x).all()
+    if place:
+        with pytest.raises(rs.DescriptorError, match=r"offset=256.*but layout"):
+            rs.reorder(x, "f32[16,16]", out=out[place])
+
+
+def test_images_that_come_again_are_prepared_once(vulkan_device: rs.Device) -> None:
+    batch = rs.asarray(np.zeros((6, 16, 16, 3), np.uint8), device=vulkan_device)
+    tiled, small = rs.empty("u8[768]{0:T(1024)}", vulkan_device), rs.empty("u8[5,7,3]", vulkan_device)
+    prepared = vulkan_device.runtime._session.recorder.preparations.by_key
+    counts = []
+    for _ in range(3):
+        for image in batch:
+            rs.resample(image, (5, 7), axes=(0, 1), out=small)
+            rs.reorder(image.reshape(-1), out=tiled)  # by the device's copy, after kernels that write the padding
+        counts.append(len(prepared))
+    assert counts[1] == counts[2]

@@ -68,10 +68,13 @@ class KernelSpec:
         return cls(shader, packed, pushed, parameters, groups, bindings)
 
     def at(self, starts: Sequence[int]) -> KernelSpec:
-        """The same dispatch, with memory ``i`` read and written ``starts[i]`` bytes later."""
+        """The same dispatch, with memory ``i`` read and written ``starts[i]`` bytes later.
+
+        That of a memory that is bound and not read moves too: it stays inside, as an element lies behind the start.
+        """
         bindings = tuple(
             Binding(binding.offset + start, binding.nbytes, binding.writes)
-            for binding, start in zip(self.bindings, starts, strict=False)
+            for binding, start in zip(self.bindings, starts, strict=True)
         )
         return KernelSpec(self.shader, self.constants, self.push, self.parameters, self.groups, bindings)
 

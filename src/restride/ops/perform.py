@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -35,7 +35,8 @@ class Plan:
     """An operation planned for a source of one layout and a result of another.
 
     ``plan(x)`` and ``plan(x, out=y)`` check descriptors and start the kernels: nothing is computed again. A tensor may
-    also lie a multiple of 16 bytes later in its buffer (of 256 on some devices), as images of a batch often do.
+    also begin later in its buffer than the planned one, by a multiple of 16 bytes or, on some GPUs, of 64 or 256 (not
+    with the runtime kompute): a plan for offset 0 does for the images of a batch.
 
     Example:
         >>> plan = rs.plan_reorder("f32[2,3]", "f32[3,2]", "AB->BA")
@@ -192,13 +193,15 @@ def _perform_near(
     if place is None or not place.is_shared:
         near, of_src = from_start(src.desc, limits.window_alignment)
         dst, of_dst = (None, 0) if place is None else from_start(place.desc, limits.window_alignment)
-        near_place, starts = None if dst is None else Out(dst, is_shared=False), (of_src, of_dst)
+        starts = of_src, of_dst
+        near_place = None if dst is None else Out(dst, is_shared=False, is_moved=of_dst > 0)
+    plan = None
     try:
         plan = _kept(device, planner, (near, near_place, limits, *arguments), named)
     except RestrideError:
-        if not any(starts) or not _has_key((arguments, named)):  # an iterator is used up
+        if not any(starts) or _has_iterator((arguments, named)):  # which is used up
             raise
-        # Its message is to name the layouts of the caller.
+    if plan is None:  # the message is to name the layouts of the caller
         plan, starts = _kept(device, planner, (src.desc, place, limits, *arguments), named), (0, 0)
     return plan.run(src, out, starts)
 
@@ -312,7 +315,7 @@ def key_of(value: Any, levels: int = 7) -> Any:
     if kind is TensorDesc:
         return value, value.parts  # equal descriptors may be written differently
     if kind is Out:  # a list too, but this takes half the time
-        return key_of(value.desc), value.is_shared
+        return key_of(value.desc), value.is_shared, value.is_moved
     if isinstance(value, _LISTS):
         if len(value) > _MAX_MEMBERS or not levels:
             raise _NoKeyError
@@ -343,12 +346,9 @@ def key_of(value: Any, levels: int = 7) -> Any:
     return kind, key
 
 
-def _has_key(value: Any) -> bool:
-    try:
-        key_of(value)
-    except _NoKeyError:
-        return False
-    return True
+def _has_iterator(value: Any) -> bool:
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, _LISTS) else ()
+    return isinstance(value, Iterator) or any(map(_has_iterator, members))
 
 
 def _is_small(array: np.generic | Array) -> bool:

@@ -24,10 +24,14 @@ from restride.plan.steps import RESULT, SOURCE, Site
 
 
 class Out(NamedTuple):
-    """A destination that the caller gives. is_shared: it is in the source's buffer."""
+    """A destination that the caller gives.
+
+    is_shared: it is in the source's buffer. is_moved: the caller's begins later in its buffer than ``desc``.
+    """
 
     desc: TensorDesc
     is_shared: bool
+    is_moved: bool = False
 
 
 class Result(NamedTuple):
@@ -113,7 +117,7 @@ def destination(asked: Asked, src: TensorDesc, out: Out | None, in_place: bool =
     keeps_order = order == tuple(range(like.rank))
     if out is not None:
         require_like(out.desc, "out", like, dtype)
-        if said is not None and out.desc != desc:
+        if said is not None and (out.is_moved or out.desc != desc):
             raise DescriptorError(f"out is {out.desc}, but layout {said!r} asks for {desc}; give one of the two")
         desc = out.desc
         require_injective(desc, "out")

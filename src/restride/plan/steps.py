@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -28,6 +28,10 @@ _MAX_KEPT_BYTES = 1 << 18
 The tables of a cubic resize to 1080p have 96 KB, those of 16 boxes of 224 x 224 have 112 KB."""
 
 
+_MOST_ELSEWHERE = 64
+"""Most places in buffers for which a step keeps its kernels; they share their parameters."""
+
+
 class Site(NamedTuple):
     """Elements in one of the buffers of an operation."""
 
@@ -41,6 +45,7 @@ class Step:
 
     run: bytes to copy after the kernels; None: there are none to copy.
     held: the kernels, once ``kernels`` has built them, if their parameters are small.
+    elsewhere: the steps of ``at``, by their starts.
     """
 
     src: Site
@@ -48,6 +53,7 @@ class Step:
     make: Callable[[], Iterable[KernelSpec]]
     run: Run | None = None
     held: tuple[KernelSpec, ...] | None = None
+    elsewhere: dict[tuple[int, int], Step] = field(default_factory=dict)
 
     def kernels(self) -> Iterable[KernelSpec]:
         """The kernels: held from the first call on if their parameters are small, else built on each call."""
@@ -60,10 +66,25 @@ class Step:
         return specs
 
     def at(self, starts: tuple[int, int]) -> Step:
-        """The step where the buffers of source and result begin so many bytes later in their memories."""
-        of_src, of_dst = (starts[site.buffer] if site.buffer <= RESULT else 0 for site in (self.src, self.dst))
-        run = self.run and Run(self.run.src_offset + of_src, self.run.dst_offset + of_dst, self.run.nbytes)
-        return Step(self.src, self.dst, lambda: (kernel.at((of_src, of_dst)) for kernel in self.kernels()), run)
+        """The step where the buffers of source and result begin so many bytes later in their memories; a few are kept.
+
+        So the same images of a batch, over and over, have the same kernels, which a runtime keeps prepared.
+        """
+        step = self.elsewhere.get(starts)
+        if step is None:
+            of_src, of_dst = (starts[site.buffer] if site.buffer <= RESULT else 0 for site in (self.src, self.dst))
+
+            def make() -> Iterable[KernelSpec]:
+                specs = self.kernels()
+                moved = (kernel.at((of_src, of_dst)) for kernel in specs)
+                return tuple(moved) if isinstance(specs, tuple) else moved
+
+            run = self.run and Run(self.run.src_offset + of_src, self.run.dst_offset + of_dst, self.run.nbytes)
+            step = Step(self.src, self.dst, make, run)
+            if len(self.elsewhere) >= _MOST_ELSEWHERE:
+                self.elsewhere.clear()
+            self.elsewhere[starts] = step
+        return step
 
 
 class Between(NamedTuple):
