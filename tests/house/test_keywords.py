@@ -840,6 +840,8 @@ NO_EFFECT: list[tuple[str, str, dict[str, Any], Refused | Kept]] = [
 ELSEWHERE = {
     "from_fd": "sharing needs another driver: tests/runtime/vulkan/test_sharing.py",
     "Plan": "functions such as plan_reorder make it",
+    "Plan.run": "operations call it: tests/ops/test_perform.py",
+    "Device.run": "plans call it: tests/ops/test_perform.py",
 }
 """Functions that are shown elsewhere, or that callers do not call."""
 

@@ -27,13 +27,13 @@ class HostMemory:
     """
 
     def __init__(self, least_bytes: int = _LEAST_BYTES, most_bytes: int = _MOST_BYTES) -> None:
-        self._least_bytes = least_bytes
+        self.least_bytes = least_bytes
         self._most_bytes = most_bytes
         self._idle: dict[int, npt.NDArray[np.uint8]] = {}  # by identity, the longest idle first
 
     def empty(self, nbytes: int) -> npt.NDArray[np.uint8]:
         """An array of ``nbytes`` of any value; its memory is used again once no array, view or buffer refers to it."""
-        if not self._least_bytes <= nbytes <= self._most_bytes:
+        if not self.least_bytes <= nbytes <= self._most_bytes:
             return self._allocate(nbytes)
         for key, idle in self._idle.copy().items():
             if nbytes <= idle.nbytes <= nbytes + nbytes // 8 and self._idle.pop(key, None) is not None:

@@ -315,7 +315,8 @@ class Tensor:
         desc = self.desc
         if desc.numel and not desc.is_row_major:
             return self.copy().numpy()
-        data = HOST_MEMORY.empty(desc.numel * desc.dtype.itemsize)
+        nbytes = desc.numel * desc.dtype.itemsize
+        data = np.empty(nbytes, np.uint8) if nbytes < HOST_MEMORY.least_bytes else HOST_MEMORY.empty(nbytes)
         if desc.numel:
             self.device.runtime.read(self.memory, desc.offset * desc.dtype.itemsize, data.data)
         return data.view(desc.dtype.dtype).reshape(desc.sizes)
