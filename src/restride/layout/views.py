@@ -82,7 +82,7 @@ def part(desc: TensorDesc, ranges: Sequence[range]) -> TensorDesc:
 def moved(desc: TensorDesc, nbytes: int) -> TensorDesc:
     """The strided layout ``nbytes`` later in its buffer, a multiple of the size of an element."""
     offset = desc.offset + nbytes // desc.dtype.itemsize
-    if not offset and with_strides(desc, desc.sizes).strides == desc.strides:
+    if not offset and desc.is_row_major:
         return with_strides(desc, desc.sizes)
     return with_strides(desc, desc.sizes, desc.strides, offset)
 

@@ -27,7 +27,6 @@ _MAX_KEPT_BYTES = 1 << 18
 
 The tables of a cubic resize to 1080p have 96 KB, those of 16 boxes of 224 x 224 have 112 KB."""
 
-
 _MOST_ELSEWHERE = 64
 """Most places in buffers for which a step keeps its kernels; they share their parameters."""
 
