@@ -283,6 +283,11 @@ def test_a_plan_runs_where_a_tensor_is_as_well_aligned(vulkan_device: rs.Device)
         later(batch[0])
     with pytest.raises(rs.DescriptorError, match=r"x is .*strides=\(-4,2,1\),offset=268\}, but the plan is for"):
         plan(batch[16, ::-1])
+    one = rs.plan_reorder(
+        "u8[1,4,2,2]", None, "ABCD->DCBA", device=vulkan_device
+    )  # where the stride of 1 does not count
+    alone = rs.Tensor(batch.memory, rs.TensorDesc("u8", (1, 4, 2, 2), (0, 4, 2, 1), 48), vulkan_device)
+    np.testing.assert_array_equal(one(alone).numpy()[..., 0], numbers[3].transpose())
     flat = batch.reshape(-1)
     shifted = rs.Tensor(flat.memory, rs.TensorDesc("u8", (4, 2, 2), offset=20), vulkan_device)
     with pytest.raises(rs.DescriptorError, match=r"x is u8\[4,2,2\]\{.*offset=20\}, but the plan is for u8\[4,2,2\]"):

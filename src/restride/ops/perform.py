@@ -105,13 +105,7 @@ class Plan:
             return 0
         alignment = self._steps.limits.window_alignment
         nbytes = (desc.offset - planned.offset) * desc.dtype.itemsize
-        if (
-            not alignment
-            or nbytes <= 0
-            or nbytes % alignment
-            or not is_movable(desc)
-            or desc.strides != planned.strides
-        ):
+        if not alignment or nbytes <= 0 or nbytes % alignment or not is_movable(planned):
             return None
         return nbytes if moved(planned, nbytes) == desc else None
 
