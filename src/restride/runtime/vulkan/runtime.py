@@ -742,9 +742,9 @@ class Staging:
         each = self.workers.share_bytes(nbytes)
         with self._buffers(nbytes) as buffers:
             for stage, start, piece in _pieces(buffers, parts):
+                self._session.wait_for(stage.used)
                 target = stage.view(0, sum(map(len, piece)))
                 shares = zip(count(0, each), _cut(piece, each))
-                self._session.wait_for(stage.used)
                 copies = [partial(copy_parts, target[at : at + each], share) for at, share in shares]
                 self.workers.copy(copies, partial(self._pinned, stage, buffers))
                 self._session.copy(stage, 0, block, offset + start, len(target))
@@ -755,9 +755,9 @@ class Staging:
         with self._buffers(len(out)) as buffers:
 
             def receive(stage: Block, ticket: int, piece: memoryview) -> None:
+                self._session.wait_for(ticket)
                 source = stage.view(0, len(piece))
                 shares = [slice(at, at + each) for at in range(0, len(piece), each)]
-                self._session.wait_for(ticket)
                 copies = [partial(copy_bytes, piece[share], source[share]) for share in shares]
                 self.workers.copy(copies, partial(self._pinned, stage, buffers))
 
