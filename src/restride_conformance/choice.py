@@ -74,7 +74,7 @@ class Choice:
             limits = Limits()  # those of --gtest_list_tests, which opens no device: names must be the same
         takes_failed = bool(self._failed) and not self._is_named
         chosen = self._failed if takes_failed else tuple(dict.fromkeys(self._named(limits)))
-        yield " ".join(map(cut, self.names)), chosen
+        yield " ".join(map(repr, self.names)), chosen
         chosen = select(chosen, keywords=arguments.keywords)
         yield f"-k {cut(arguments.keywords or '')}", chosen
         chosen = select(chosen, ops=arguments.op)

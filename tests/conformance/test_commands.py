@@ -224,7 +224,7 @@ def test_nothing_selected_is_an_error_that_names_the_option(capsys, options, rea
 
 
 def test_a_file_without_cases_is_named(capsys, tmp_path):
-    file = tmp_path / "mine.txt"
+    file = tmp_path / f"{'m' * 100}.txt"  # whole, however long it is
     file.write_text("# later\n")
     code, _, err = restride_test(capsys, file, "-k", "slice")
     assert (code, err.splitlines()[-1]) == (5, f"restride: no case is selected: '{file}' has none")
