@@ -505,6 +505,7 @@ def test_a_folder_without_a_configuration_is_refused(tmp_path):
         ([np.zeros((4, 4), np.uint8)], "images[0]: an image must have 3 axes, got sizes (4, 4)"),
         ([np.zeros((5, 5, 7), np.uint8)], "images[0]: an image must have 1, 3 or 4 channels on its first or last axis"),
         (["a", 3], "images[0]: cannot read the image 'a': "),
+        (["a" * 80, 3], f"images[0]: cannot read the image '{'a' * 80}': "),  # whole, however long it is
         ([np.zeros((4, 4, 3), np.uint8), __file__], f"images[1]: cannot read {__file__}: "),
         (np.full((5, 5, 3), np.nan), "images[0]: elements of an image must be 0 to 255, got nan to nan of float64"),
         (np.full((5, 5, 3), np.inf), "images[0]: elements of an image must be 0 to 255, got inf to inf of float64"),

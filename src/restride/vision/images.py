@@ -179,9 +179,9 @@ def opened(file: Any) -> Any:
     try:
         image = decode_image(file, _upright)
     except OSError as error:
-        raise DescriptorError(f"cannot read the image {shown(name)}: {error}") from error
+        raise DescriptorError(f"cannot read the image {name!r}: {error}") from error
     with pillow_errors():
-        return _converted(image, f"the image {shown(name)}")
+        return _converted(image, f"the image {name!r}")
 
 
 def _upright(image: Any, *_: object) -> Any:
