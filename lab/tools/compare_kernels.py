@@ -46,12 +46,14 @@ def main() -> int:
         lines = Path(folder) / "cases.txt"
         lines.write_text("".join(f"{case}\n" for case in cases), encoding="utf-8")
         other = Path(folder) / "other"
-        subprocess.run(["git", "worktree", "add", "--detach", other, arguments.commit], cwd=ROOT, check=True)
+        subprocess.run(
+            ["git", "worktree", "add", "--detach", other, arguments.commit], cwd=ROOT, stdout=sys.stderr, check=True
+        )
         try:
-            subprocess.run([sys.executable, "tools/compile_shaders.py"], cwd=other, check=True)
+            subprocess.run([sys.executable, "tools/compile_shaders.py"], cwd=other, stdout=sys.stderr, check=True)
             before, now = digests_of(other, lines), digests_of(ROOT, lines)
         finally:
-            subprocess.run(["git", "worktree", "remove", "--force", other], cwd=ROOT, check=True)
+            subprocess.run(["git", "worktree", "remove", "--force", other], cwd=ROOT, stdout=sys.stderr, check=True)
     named = [f"{name} {case}" for case in cases for name in LIMITS]
     differ = [text for text, a, b in zip(named, before, now, strict=True) if a != b]
     for text in differ:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import restride as rs
-from restride.stream.reads import Grid, ReadPlan, plan_reads
+from restride.stream.reads import ChunkGrid, ReadPlan, plan_reads
 from restride_bench.charts import chart_file, require_matplotlib
 
 FACE = np.s_[84:124, 222:262]
@@ -71,7 +71,7 @@ def draw_seams(photo: npt.NDArray[Any]) -> Any:
 def plan(memory: int) -> tuple[Any, ReadPlan]:
     """A transposition, and the plan by which a stream with ``memory`` bytes per group of chunks reads its source."""
     work = rs.Chain().reorder("YX->XY").of(SOURCE, "f32")
-    return work, plan_reads(work, Grid(work.sizes, CHUNKS), SOURCE_CHUNKS, memory)
+    return work, plan_reads(work, ChunkGrid(work.sizes, CHUNKS), SOURCE_CHUNKS, memory)
 
 
 def reads(memory: int) -> npt.NDArray[np.int64]:

@@ -6,7 +6,7 @@
 // Thresholds 0.5, 1.5, ..., 254.5, element 7, alpha 2: 7 / 2 is 3.5, and 0.5, 1.5, 2.5 and 3.5 times 2 are at most 7, so 4.
 // PAIRS(k).x is the stride of axis k among the alphas.
 //
-// QUADS: without alpha, four elements at a time, as whole words of integers and 16 bytes of f32. Axis 0 then counts quads: a row of
+// BY_QUADS: without alpha, four elements at a time, as whole words of integers and 16 bytes of f32. Axis 0 then counts quads: a row of
 // u8 1920 x 3 is 1440 quads, a word each.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -27,7 +27,7 @@ layout(std430, binding = 2) readonly buffer Alpha { uint alphas[]; };
 
 layout(constant_id = 2) const bool TIMES_ALPHA = false;
 layout(constant_id = 3) const uint SRC_BITS = 8;  // bits of source and alpha; 32: both are f32, mapped back to integers
-layout(constant_id = 4) const bool QUADS = false;
+layout(constant_id = 4) const bool BY_QUADS = false;
 
 uint src_word(uint n) { return src[n]; }
 uint alpha_word(uint n) { return alphas[n]; }
@@ -72,7 +72,7 @@ void write_quad(uint index) {
 void main() {
     load_axes();
     uint piece = invocation_number();
-    if (!QUADS) {
+    if (!BY_QUADS) {
         write_piece(piece);
     } else if (piece < dispatch.pieces) {
         write_quad(piece);

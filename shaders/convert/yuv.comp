@@ -11,7 +11,7 @@ layout(local_size_x = 128) in;
 
 #include "buffers.glsl"
 
-layout(constant_id = 0) const bool ALIGNED = false;  // every four bytes of luma are one word
+layout(constant_id = 0) const bool LUMA_ALIGNED = false;  // every four bytes of luma are one word
 layout(constant_id = 1) const bool INTERLEAVED = true;  // R, G, B are side by side; otherwise in planes
 layout(constant_id = 2) const uint CHROMA_STEP = 1;  // bytes from sample to sample; 2: U and V alternate
 
@@ -32,7 +32,7 @@ uint byte_at(uint offset) { return field(src[offset / 4u], offset % 4u, 8u); }
 
 uint quad_at(uint offset) {
     uint low = src[offset / 4u];
-    if (ALIGNED || offset % 4u == 0u) {
+    if (LUMA_ALIGNED || offset % 4u == 0u) {
         return low;
     }
     return funnel(low, src[offset / 4u + 1u], 8u * (offset % 4u));

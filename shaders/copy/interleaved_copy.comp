@@ -1,10 +1,10 @@
 // Copy of rows of pixels between two ways to store their channels: interleaved in one row, or in one row each.
 //
 // Each side has ROWS rows, `plane_stride` elements apart. A row interleaves WIDTH channels of every pixel:
-//   pixels to planes      SRC_ROWS 1, SRC_WIDTH 3; DST_ROWS 3, DST_WIDTH 1
-//   planes to pixels      SRC_ROWS 3, SRC_WIDTH 1; DST_ROWS 1, DST_WIDTH 3
-//   columns to rows of 9  SRC_ROWS 9, SRC_WIDTH 1; DST_ROWS 1, DST_WIDTH 9, for narrow elements
-//   every second element  SRC_ROWS 1, SRC_WIDTH 2; DST_ROWS 1, DST_WIDTH 1: the first of two channels
+//   pixels to planes      SRC_ROWS 1, SRC_CHANNELS 3; DST_ROWS 3, DST_CHANNELS 1
+//   planes to pixels      SRC_ROWS 3, SRC_CHANNELS 1; DST_ROWS 1, DST_CHANNELS 3
+//   columns to rows of 9  SRC_ROWS 9, SRC_CHANNELS 1; DST_ROWS 1, DST_CHANNELS 9, for narrow elements
+//   every second element  SRC_ROWS 1, SRC_CHANNELS 2; DST_ROWS 1, DST_CHANNELS 1: the first of two channels
 //   a flip, or a row that begins in the middle of a word: all 1; with BACKWARDS the source is walked from its other end
 // An invocation copies a chunk of a row: four groups, or one group where a GPU would otherwise have too few invocations. A group has
 // as many pixels as a word has elements, so it is WIDTH words in each row. Axis 0 counts chunks; dispatch.row_size is in pixels.
@@ -20,9 +20,9 @@
 layout(local_size_x = 128) in;
 
 layout(constant_id = 1) const uint SRC_ROWS = 1;
-layout(constant_id = 2) const uint SRC_WIDTH = 3;  // at most 4
+layout(constant_id = 2) const uint SRC_CHANNELS = 3;  // at most 4
 layout(constant_id = 3) const uint DST_ROWS = 3;
-layout(constant_id = 4) const uint DST_WIDTH = 1;
+layout(constant_id = 4) const uint DST_CHANNELS = 1;
 layout(constant_id = 5) const bool BACKWARDS = false;
 // WHOLE_LOADS: rows of the source are whole chunks and begin at multiples of GROUPS words. WHOLE_STORES: rows of the destination
 // are and do. With one group, both are set or neither is.
@@ -40,11 +40,11 @@ layout(constant_id = 9) const uint GROUPS = 4;    // groups of a chunk: 4 or 1
 
 const uint QUAD = 4 * LANES;  // elements of four words
 const int CHUNK = int(GROUPS * LANES);
-const int STEP = BACKWARDS ? -int(SRC_WIDTH) : int(SRC_WIDTH);
-const uint CHANNELS = DST_ROWS * DST_WIDTH;  // channels copied
+const int STEP = BACKWARDS ? -int(SRC_CHANNELS) : int(SRC_CHANNELS);
+const uint CHANNELS = DST_ROWS * DST_CHANNELS;  // channels copied
 const uint BEFORE = WHOLE_STORES || CHANNELS == 1 ? 0u : 1u;  // groups loaded before the chunk
-const uint LOADED = (BEFORE + GROUPS) * SRC_WIDTH;  // words of a row
-const uint STORED = GROUPS * DST_WIDTH;
+const uint LOADED = (BEFORE + GROUPS) * SRC_CHANNELS;  // words of a row
+const uint STORED = GROUPS * DST_CHANNELS;
 
 uint loaded[SRC_ROWS * (LOADED + 1)];  // row after row, each followed by one more word
 uint stored[STORED + 1];
@@ -73,8 +73,8 @@ void load_anywhere(uint place, uint lowest, uint bottom, uint top) {
 // Loads the words of a row of whole chunks. The extra chunk that a destination row may have after its last one (`is_after`) loads
 // the last chunk again, so that every address is valid.
 void load_whole(uint place, uint offset, bool is_after) {
-    uint own = place + BEFORE * SRC_WIDTH;
-    [[unroll]] for (uint n = 0; n < SRC_WIDTH; ++n) {
+    uint own = place + BEFORE * SRC_CHANNELS;
+    [[unroll]] for (uint n = 0; n < SRC_CHANNELS; ++n) {
         if (GROUPS == 1) {
             loaded[own + n] = src[offset / LANES + n];
         } else {
@@ -87,8 +87,8 @@ void load_whole(uint place, uint offset, bool is_after) {
     }
     if (BEFORE > 0) {
         uvec4 words = src4[offset / QUAD - uint(chunk != 0)];
-        [[unroll]] for (uint n = 0; n < SRC_WIDTH; ++n) {
-            loaded[place + n] = words[4 - SRC_WIDTH + n];
+        [[unroll]] for (uint n = 0; n < SRC_CHANNELS; ++n) {
+            loaded[place + n] = words[4 - SRC_CHANNELS + n];
         }
     }
 }
@@ -104,7 +104,7 @@ void load_rows(int before, int bottom, int top, bool is_after) {
         } else if (BACKWARDS) {
             load_anywhere(place, lowest, of_top, of_bottom);
         } else {
-            load_anywhere(place, lowest, of_bottom, of_top + min(SRC_WIDTH, CHANNELS) - 1);
+            load_anywhere(place, lowest, of_bottom, of_top + min(SRC_CHANNELS, CHANNELS) - 1);
         }
     }
 }
@@ -114,18 +114,18 @@ void compute_words(uint row) {
     [[unroll]] for (uint word = 0; word < BEFORE + STORED; ++word) {
         stored[word] = 0;
         [[unroll]] for (uint lane = 0; lane < LANES; ++lane) {
-            uint element = (word + BEFORE * (DST_WIDTH - 1)) * LANES + lane;
-            uint pixel = BACKWARDS ? uint(CHUNK) - 1 - element : element / DST_WIDTH;
-            uint channel = row * DST_WIDTH + element % DST_WIDTH;
-            uint taken = pixel * SRC_WIDTH + channel % SRC_WIDTH;
-            uint taken_word = loaded[channel / SRC_WIDTH * (LOADED + 1) + taken / LANES];
+            uint element = (word + BEFORE * (DST_CHANNELS - 1)) * LANES + lane;
+            uint pixel = BACKWARDS ? uint(CHUNK) - 1 - element : element / DST_CHANNELS;
+            uint channel = row * DST_CHANNELS + element % DST_CHANNELS;
+            uint taken = pixel * SRC_CHANNELS + channel % SRC_CHANNELS;
+            uint taken_word = loaded[channel / SRC_CHANNELS * (LOADED + 1) + taken / LANES];
             stored[word] |= in_lane(field(taken_word, taken % LANES, BITS), lane);
         }
     }
 }
 
 void store_whole(uint offset) {
-    [[unroll]] for (uint n = 0; n < DST_WIDTH; ++n) {
+    [[unroll]] for (uint n = 0; n < DST_CHANNELS; ++n) {
         if (GROUPS == 1) {
             dst[offset / LANES + n] = selected(stored[n], offset);
         } else {
@@ -191,7 +191,7 @@ void main() {
     [[unroll]] for (uint row = 0; row < DST_ROWS; ++row) {
         compute_words(row);
         uint offset = dst_offset + row * dispatch.plane_stride;
-        int elements_outside = int(offset % LANES), width = int(DST_WIDTH);
+        int elements_outside = int(offset % LANES), width = int(DST_CHANNELS);
         if (WHOLE_STORES) {
             store_whole(offset);
         } else {

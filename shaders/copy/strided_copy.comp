@@ -71,7 +71,7 @@ const bool FULL = false;
 #if defined(GATHER) || defined(SCATTER)
 // Where the four single words of a piece are that GATHER loads and SCATTER stores.
 const uint APART = 0;      // at lane_stride from one to the next
-const uint BACKWARDS = 1;  // GATHER: a flip, one 128-bit load whose words are reversed
+const uint REVERSED = 1;  // GATHER: a flip, one 128-bit load whose words are reversed
 const uint IN_A_ROW = 2;   // TOGETHER, EACH 4: the 16 words of the invocation's pieces are adjacent, and begin at any word
 layout(constant_id = 4) const uint ARRANGEMENT = APART;
 #endif
@@ -82,7 +82,7 @@ ELEMENT load(uint offset) {
 #elif defined(FILL)
     return dispatch.low;
 #elif defined(GATHER)
-    if (ARRANGEMENT == BACKWARDS) {
+    if (ARRANGEMENT == REVERSED) {
         return src4[offset / 4].wzyx;
     }
     uint stride = dispatch.lane_stride;

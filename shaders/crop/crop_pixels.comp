@@ -11,7 +11,7 @@
 #extension GL_EXT_control_flow_attributes : require
 
 layout(constant_id = 8) const bool BY_PIXELS = false;  // the pixels of the destination are adjacent too; else its columns are
-layout(constant_id = 9) const bool ALIGNED = false;  // all quads of the destination are whole and aligned; else each element is a word
+layout(constant_id = 9) const bool WHOLE_QUADS = false;  // all quads of the destination are whole and aligned; else each element is a word
 
 #include "crops.glsl"
 #include "quads.glsl"
@@ -125,11 +125,11 @@ void write_line(uint at, uint bits[COLUMNS * MAX_CHANNELS]) {
                 uint element = 4u * k + n;
                 uint column = BY_PIXELS ? element / CHANNELS : n;
                 quad[n] = bits[MAX_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
-                if (!ALIGNED && inside_x[column] != IS_PAST) {
+                if (!WHOLE_QUADS && inside_x[column] != IS_PAST) {
                     dst[at + n] = quad[n];
                 }
             }
-            if (ALIGNED) {
+            if (WHOLE_QUADS) {
                 store_quad(at, quad, DST_WIDTH);
             }
             at += BY_PIXELS ? 4u : dispatch.lane_dst;

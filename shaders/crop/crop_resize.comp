@@ -20,11 +20,11 @@
 
 layout(constant_id = 8) const uint TAPS = 0;  // taps of every row of both tables, 2 or 4; 0: the header has their number
 layout(constant_id = 9) const uint PIXELS = 0;  // how pixels are stored in the source: one of the constants below
-layout(constant_id = 12) const bool BACKWARDS = false;  // the first channel is the last byte of a pixel
+layout(constant_id = 12) const bool CHANNELS_BACKWARDS = false;  // the first channel is the last byte of a pixel
 
-const uint ANYWHERE = 0;  // the channels of a pixel are `lane_stride` apart
+const uint APART = 0;  // the channels of a pixel are `lane_stride` apart
 const uint BYTES = 1;  // the channels of a pixel are adjacent bytes
-const uint RUN = 2;  // as BYTES, and the pixels of neighbouring columns are adjacent too
+const uint ADJACENT = 2;  // as BYTES, and the pixels of neighbouring columns are adjacent too
 const uint WORD = 3;  // the channels of a pixel are bytes of one word, from the lowest on
 
 // Such products can be added without a test: linear weights are never negative, and integers are never -0.0 or infinite.
@@ -36,7 +36,7 @@ const uint WORD = 3;  // the channels of a pixel are bytes of one word, from the
 
 const uint MAX_ROWS = 4;
 const uint LINES = SLOTS == 1u && BITS == 32u ? ROWS : 1u;  // source rows that one pass over the columns sums
-const uint TOGETHER = TAPS == 2u ? 2u : TAPS == 4u || PIXELS == RUN ? 4u : 1u;  // taps that are loaded at once
+const uint TOGETHER = TAPS == 2u ? 2u : TAPS == 4u || PIXELS == ADJACENT ? 4u : 1u;  // taps that are loaded at once
 
 // A row of a table, as the kernel has loaded it.
 
@@ -101,7 +101,7 @@ FOUR_NUMBERS fill_of_channels(uint first) {
 FOUR_NUMBERS channels_of(uint bytes) {
     FOUR_NUMBERS channels = FOUR_NUMBERS(0);
     [[unroll]] for (uint c = 0u; c < CHANNELS; ++c) {
-        channels[c] = number_of(uvec2(bytes >> 8u * (BACKWARDS ? CHANNELS - 1u - c : c) & 0xFFu, 0u));
+        channels[c] = number_of(uvec2(bytes >> 8u * (CHANNELS_BACKWARDS ? CHANNELS - 1u - c : c) & 0xFFu, 0u));
     }
     return channels;
 }
@@ -110,7 +110,7 @@ FOUR_NUMBERS pixel_at(uint offset) {
     if (PIXELS == WORD) {
         return channels_of(src[offset / 4u]);
     }
-    if (PIXELS != ANYWHERE) {
+    if (PIXELS != APART) {
         uint last = (offset + CHANNELS - 1u) / 4u;
         return channels_of(funnel(src[offset / 4u], src[last], offset % 4u * 8u));
     }
@@ -132,13 +132,13 @@ FOUR_NUMBERS pixel_of(uint run[4], uint n) {
 TableRow column;
 uint begins[MAX_ROWS];  // for each line, the source offset of the first tap inside the image
 bool has_line[MAX_ROWS];  // the line is a row of the image; otherwise its elements are fill
-uint words_before[MAX_ROWS];  // with RUN: the word that each line loaded last
+uint words_before[MAX_ROWS];  // with ADJACENT: the word that each line loaded last
 QuadSum sums[MAX_ROWS];
 uint weight_count;  // number of column taps with a nonzero weight, as taps.glsl counts them
 
 void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
     uint run[4] = uint[4](0u, 0u, 0u, 0u);
-    if (PIXELS == RUN) {
+    if (PIXELS == ADJACENT) {
         // Byte offsets are relative to the word of the first tap inside; only words that hold taps inside are read.
         uint inside = max(end_inside(column.range), first_inside(column.range) + 1u) - first_inside(column.range);
         int last = int((begins[n] % 4u + inside * CHANNELS - 1u) / 4u);
@@ -153,7 +153,7 @@ void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
     }
     [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
         FOUR_NUMBERS values;
-        if (PIXELS == RUN) {
+        if (PIXELS == ADJACENT) {
             values = pixel_of(run, k);
         } else {
             values = pixel_at(begins[n] + steps_to(tap + k, column.range) * strides.x);
@@ -169,7 +169,7 @@ void sum_lines() {
     [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
         if (n < LINES) {
             sums[n] = NO_QUAD_SUM;
-            words_before[n] = PIXELS == RUN ? src[begins[n] / 4u] : 0u;
+            words_before[n] = PIXELS == ADJACENT ? src[begins[n] / 4u] : 0u;
         }
     }
     for (uint tap = 0u; tap < count; tap += TOGETHER) {

@@ -4,7 +4,7 @@
 //   elements side by side: four pixels of three channels are three loads.
 // Otherwise the four elements are neighbours along axis 0, which share their weights. The last quad of a row may overlap the quad
 //   before it.
-// ALIGNED: loads and stores are whole quads. Otherwise quads are assembled from words, which takes about twice as long.
+// WHOLE_QUADS: loads and stores are whole quads. Otherwise quads are assembled from words, which takes about twice as long.
 // FIXED: sums of integers, see taps.glsl.
 // The results have the same bits as those of resample.comp, except for the sign of NaN, which a compiler may choose.
 #version 450
@@ -20,7 +20,7 @@ layout(local_size_x = 128) in;
 #include "quads.glsl"
 
 layout(constant_id = 7) const uint TAP_AXIS = 0;
-layout(constant_id = 8) const bool ALIGNED = true;
+layout(constant_id = 8) const bool WHOLE_QUADS = true;
 #ifdef ALONG
 layout(constant_id = 9) const uint ROW_AXIS = 0;  // an axis without a table
 layout(constant_id = 10) const uint CHANNELS = 1;  // 1 to 4
@@ -50,7 +50,7 @@ uint src_along(uint k, uint coordinate) {
 
 // Loads four adjacent elements as numbers.
 FOUR_NUMBERS quad_at(uint offset) {
-    uvec4 bits = ALIGNED ? load_quad(offset, SRC_WIDTH) : load_quad_anywhere(offset, SRC_WIDTH);
+    uvec4 bits = WHOLE_QUADS ? load_quad(offset, SRC_WIDTH) : load_quad_anywhere(offset, SRC_WIDTH);
     FOUR_NUMBERS quad;
     [[unroll]] for (uint n = 0u; n < 4u; ++n) {
         quad[n] = number_of(uvec2(bits[n], 0u));
@@ -156,7 +156,7 @@ void main() {
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
         quad[lane] = converted_sum(totals[lane], walk.dst + lane, walk.pairs + lane * PAIRS(0)).x;
     }
-    if (ALIGNED || DST_WIDTH < 32u) {
+    if (WHOLE_QUADS || DST_WIDTH < 32u) {
         store_quad(walk.dst, quad, DST_WIDTH);
     } else {
         [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {

@@ -74,7 +74,7 @@ void keep(uint lane, NUMBER sum) {
 // Bilinear, enlarged nine times: eight neighbours read three elements, not sixteen. Each has a weight for every element of the run,
 // zero for those that it does not read.
 
-layout(constant_id = 16) const uint RUN = 1;  // elements of the longest run, 1 to 8
+layout(constant_id = 16) const uint RUN_LENGTH = 1;  // elements of the longest run, 1 to 8
 
 const uint MAX_RUN = 8;
 
@@ -100,7 +100,7 @@ void find_run() {
         [[unroll]] for (uint n = 0u; n < MAX_RUN; ++n) {
             float weight = 0.0;
             [[unroll]] for (uint tap = 0u; tap < MAX_TAPS; ++tap) {
-                if (lane < ELEMENTS && n < RUN && tap < TAPS_0 && tap <= n) {
+                if (lane < ELEMENTS && n < RUN_LENGTH && tap < TAPS_0 && tap <= n) {
                     weight = int(n - tap) == first[lane] - lowest ? weights[lane][0][tap] : weight;
                 }
             }
@@ -114,7 +114,7 @@ void load_run(uint offset) {
     uint lanes = 32u / SRC_WIDTH;
     uint first = offset / lanes;
     uint last = (offset + run_end) / lanes;
-    uint count = (RUN + 2u * lanes - 2u) / lanes;
+    uint count = (RUN_LENGTH + 2u * lanes - 2u) / lanes;
     uint loaded[MAX_RUN + 1u];
     [[unroll]] for (uint n = 0u; n <= MAX_RUN; ++n) {
         loaded[n] = 0u;
@@ -123,7 +123,7 @@ void load_run(uint offset) {
         }
     }
     [[unroll]] for (uint n = 0u; n < MAX_RUN; ++n) {
-        if (n < RUN) {
+        if (n < RUN_LENGTH) {
             uint word = funnel(loaded[n / lanes], loaded[n / lanes + 1u], offset % lanes * SRC_WIDTH);
             run[n] = number_of(uvec2(field(word, n % lanes, SRC_WIDTH), 0u));
         }
@@ -133,7 +133,7 @@ void load_run(uint offset) {
 float sum_along_run(uint lane) {
     Sum sum = NO_SUM;
     [[unroll]] for (uint n = 0u; n < MAX_RUN; ++n) {
-        if (n < RUN) {
+        if (n < RUN_LENGTH) {
             add(sum, 0u, weighted(0u, run_weights[lane][n], run[n]));
         }
     }

@@ -308,7 +308,7 @@ def _converted(case: Case, source: Array, old: Array | None, **named: Any) -> An
     return Answer(*flush_limits(right, flushed), flushed)
 
 
-class Slice(CheckedOperation):
+class CheckedSlice(CheckedOperation):
     """``rs.strided_slice``."""
 
     function = "strided_slice"
@@ -331,7 +331,7 @@ class Slice(CheckedOperation):
         return call
 
 
-class Reorder(_Converting):
+class CheckedReorder(_Converting):
     """``rs.reorder``."""
 
     function = "reorder"
@@ -409,7 +409,7 @@ class _Sampling(_Converting):
         raise NotImplementedError
 
 
-class Resample(_Sampling):
+class CheckedResample(_Sampling):
     """``rs.resample``."""
 
     function = "resample"
@@ -486,7 +486,7 @@ def _resizing(case: Case, sizes: Sizes, named: dict[str, Any]) -> Resizing:
         return resizing(sizes, request, case.src.dtype.name)
 
 
-class ResampleBackward(Resample):
+class CheckedResampleBackward(CheckedResample):
     """``rs.resample_backward``; ``resized`` is the forward resampling, whose transpose this operation computes."""
 
     function = "resample_backward"
@@ -527,7 +527,7 @@ class ResampleBackward(Resample):
         return prod(case.viewed)
 
 
-class YuvToRgb(CheckedOperation):
+class CheckedYuvToRgb(CheckedOperation):
     """``rs.yuv_to_rgb``."""
 
     function = "yuv_to_rgb"
@@ -558,7 +558,7 @@ class YuvToRgb(CheckedOperation):
 _TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
 
 
-class CropResize(_Sampling):
+class CheckedCropResize(_Sampling):
     """``rs.crop_resize``."""
 
     function = "crop_resize"
@@ -658,7 +658,7 @@ def _axes_of(case: Case, count: int | None = None) -> tuple[int, ...]:
     return axes
 
 
-class Pad(_ArrayFunction):
+class CheckedPad(_ArrayFunction):
     """``restride.xp.pad``."""
 
     parameters = (
@@ -682,7 +682,7 @@ class Pad(_ArrayFunction):
         return module.pad(x, widths, case.word("mode"), **value)
 
 
-class Roll(_ArrayFunction):
+class CheckedRoll(_ArrayFunction):
     """``restride.xp.roll``; without ``axes`` it rolls the flattened array."""
 
     parameters = (
@@ -701,7 +701,7 @@ class Roll(_ArrayFunction):
         return module.roll(x, shift[0]) if case["axes"] is None else module.roll(x, shift, axis=case.integers("axes"))
 
 
-class Concat(_ArrayFunction):
+class CheckedConcat(_ArrayFunction):
     """``restride.xp.concat`` of parts of the source along an axis."""
 
     parameters = (
@@ -724,7 +724,7 @@ class Concat(_ArrayFunction):
         return cast("Window", case["parts"]).slices
 
 
-class Stack(_ArrayFunction):
+class CheckedStack(_ArrayFunction):
     """``restride.xp.stack`` of the slices of the source at each index of axis 0."""
 
     parameters = (Parameter("axes", read_integers, required=True, canonical=from_0),)
@@ -739,7 +739,7 @@ class Stack(_ArrayFunction):
         return module.stack([x[index] for index in range(case.viewed[0])], axis=case.integers("axes")[0])
 
 
-class Tile(_ArrayFunction):
+class CheckedTile(_ArrayFunction):
     """``restride.xp.tile``."""
 
     parameters = (Parameter("repetitions", read_integers, required=True),)
@@ -759,7 +759,7 @@ class Tile(_ArrayFunction):
 # The operation that rearranges by patterns.
 
 
-class Rearrange(_Converting):
+class CheckedRearrange(_Converting):
     """``rs.rearrange``."""
 
     function = "rearrange"
@@ -820,7 +820,7 @@ def _rearranged(x: Array, pattern: str, lengths: dict[str, int]) -> Array:
 # The operation that looks up tables.
 
 
-class Lookup(CheckedOperation):
+class CheckedLookup(CheckedOperation):
     """``rs.lookup``; the entries of the table are any bits, and follow from the seed."""
 
     function = "lookup"
@@ -856,7 +856,7 @@ class Lookup(CheckedOperation):
 # The operation that compares.
 
 
-class Equal(CheckedOperation):
+class CheckedEqual(CheckedOperation):
     """``x == y`` of tensors; y holds the source's elements in another type and layout, a third of them changed."""
 
     parameters = (Parameter("other", read_desc, required=True, moves=False), word("negated", "no", "yes", moves=False))
@@ -931,18 +931,18 @@ def _numbers(array: Array) -> list[Any]:
 
 
 OPERATIONS |= {
-    "slice": Slice(),
-    "reorder": Reorder(),
-    "resample": Resample(),
-    "resample_backward": ResampleBackward(),
-    "yuv_to_rgb": YuvToRgb(),
-    "crop_resize": CropResize(),
-    "pad": Pad(),
-    "roll": Roll(),
-    "concat": Concat(),
-    "stack": Stack(),
-    "tile": Tile(),
-    "rearrange": Rearrange(),
-    "lookup": Lookup(),
-    "equal": Equal(),
+    "slice": CheckedSlice(),
+    "reorder": CheckedReorder(),
+    "resample": CheckedResample(),
+    "resample_backward": CheckedResampleBackward(),
+    "yuv_to_rgb": CheckedYuvToRgb(),
+    "crop_resize": CheckedCropResize(),
+    "pad": CheckedPad(),
+    "roll": CheckedRoll(),
+    "concat": CheckedConcat(),
+    "stack": CheckedStack(),
+    "tile": CheckedTile(),
+    "rearrange": CheckedRearrange(),
+    "lookup": CheckedLookup(),
+    "equal": CheckedEqual(),
 }

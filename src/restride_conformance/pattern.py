@@ -42,11 +42,11 @@ def compiled(text: str) -> Callable[[str], bool]:
     """
     if len(text) > MAX_CHARACTERS:
         raise DescriptorError(f"it has more than {MAX_CHARACTERS} characters")
-    step = _Reader(text).whole()
+    step = _PatternReader(text).whole()
     return lambda name: bool(step(name, frozenset(range(len(name) + 1))))
 
 
-class _Reader:
+class _PatternReader:
     """Reads an expression from left to right."""
 
     def __init__(self, text: str) -> None:

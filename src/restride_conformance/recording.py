@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn, cast
 
 from restride.errors import OutOfDeviceMemory, UnsupportedError
-from restride.kernel import Choices, KernelSpec, Limits, Run
+from restride.kernel import ByteRange, Choices, KernelSpec, Limits
 from restride.runtime import Counters, DeviceInfo, Memory
 
 GPU = Limits(
@@ -48,11 +48,11 @@ class Copied:
 
     src: RecordedMemory
     dst: RecordedMemory
-    run: Run
+    run: ByteRange
 
 
 @dataclass
-class Recording:
+class RecordingRuntime:
     """A ``Runtime`` that only records. steps: the kernels and the device's own copies, in order."""
 
     limits: Limits = GPU
@@ -108,7 +108,7 @@ class Recording:
         """Record the kernels, then the copy."""
         self.submit(kernels, (src, dst))
         if nbytes:
-            self.steps.append(Copied(_recorded(src), _recorded(dst), Run(src_offset, dst_offset, nbytes)))
+            self.steps.append(Copied(_recorded(src), _recorded(dst), ByteRange(src_offset, dst_offset, nbytes)))
 
     def batch(self) -> AbstractContextManager[None]:
         """Nothing is different inside."""

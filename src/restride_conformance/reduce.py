@@ -20,7 +20,7 @@ from restride.layout.overlap import require_injective
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome
-from restride_conformance.spelling import Call, Entries, Index, Sizes, Value, View, Window, read_integers, write
+from restride_conformance.spelling import Call, Entries, Indexing, Sizes, Value, View, Window, read_integers, write
 
 MOST_TRIALS = 200
 """Cases that a reduction tries at most, unless another number is given."""
@@ -328,7 +328,7 @@ _BY_AXES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
 """The parameters that may hold the axes along which their numbers vary."""
 
 
-def _following_step(step: Index | Call, size: int, smaller: int) -> Index | Call:
+def _following_step(step: Indexing | Call, size: int, smaller: int) -> Indexing | Call:
     """A step of a view for a smaller axis: its size where a call names that, or a factor of it where a reshape does."""
     if not isinstance(step, Call) or step.method == "permute":
         return step

@@ -49,7 +49,7 @@ _SPAN = re.compile(f"({_INTEGER})?:({_INTEGER})?(?::({_INTEGER})?)?")
 _NUMBERS = {"permute": _INTEGER, "broadcast_to": "[0-9]{1,19}", "reshape": "[0-9]{1,19}|-1"}
 
 
-class Span(NamedTuple):
+class SliceItem(NamedTuple):
     """A slice, ``start:stop:step``; a step of 1 is stored as None."""
 
     start: int | None
@@ -61,11 +61,11 @@ class Span(NamedTuple):
         return f"{start}:{stop}" + (f":{step}" if step else "")
 
 
-Item = int | Span | EllipsisType | None
+Item = int | SliceItem | EllipsisType | None
 
 
 @dataclass(frozen=True)
-class Index:
+class Indexing:
     """Basic indexing: one item per axis, ``...`` or ``None`` (a new axis)."""
 
     items: tuple[Item, ...]
@@ -76,7 +76,7 @@ class Index:
     @property
     def key(self) -> tuple[Any, ...]:
         """The items as the Python index that the brackets stand for."""
-        return tuple(slice(*item) if isinstance(item, Span) else item for item in self.items)
+        return tuple(slice(*item) if isinstance(item, SliceItem) else item for item in self.items)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Call:
 class View:
     """A view as its steps, in the order in which they are applied; ``View.read(str(view)) == view``."""
 
-    steps: tuple[Index | Call, ...]
+    steps: tuple[Indexing | Call, ...]
 
     @classmethod
     def read(cls, text: str) -> View:
@@ -103,7 +103,7 @@ class View:
         Raises:
             DescriptorError: the text does not follow the syntax.
         """
-        steps: list[Index | Call] = []
+        steps: list[Indexing | Call] = []
         position = 0
         while position < len(text):
             match = _STEP.match(text, position)
@@ -114,7 +114,9 @@ class View:
                 )
             items, method, numbers = match.groups()
             is_index = method is None
-            steps.append(Index(tuple(map(_read_item, items.split(",")))) if is_index else _read_call(method, numbers))
+            steps.append(
+                Indexing(tuple(map(_read_item, items.split(",")))) if is_index else _read_call(method, numbers)
+            )
             position = match.end()
         if not steps:
             raise DescriptorError("a view has at least one step, such as [::-1]")
@@ -154,7 +156,7 @@ class View:
     def _arrays(self, array: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
         """Yield the array after each step."""
         for step in self.steps:
-            if isinstance(step, Index):
+            if isinstance(step, Indexing):
                 # With an Ellipsis, numpy returns an array even where integers alone would return a scalar.
                 array = array[step.key if Ellipsis in step.items else (*step.key, Ellipsis)]
             elif step.method == "permute":
@@ -172,7 +174,7 @@ class View:
             DescriptorError: the tensor has no such view.
         """
         for step in self.steps:
-            tensor = tensor[step.key] if isinstance(step, Index) else getattr(tensor, step.method)(*step.numbers)
+            tensor = tensor[step.key] if isinstance(step, Indexing) else getattr(tensor, step.method)(*step.numbers)
         return tensor
 
 
@@ -182,12 +184,12 @@ def _read_item(text: str) -> Item:
     return int(text) if re.fullmatch(_INTEGER, text) else _read_span(text)
 
 
-def _read_span(text: str) -> Span:
+def _read_span(text: str) -> SliceItem:
     span = _SPAN.fullmatch(text)
     if span is None:
         raise DescriptorError(f"{cut(text)} in a view is no integer, slice, '...' or None")
     start, stop, step = (None if number is None else int(number) for number in span.groups())
-    return Span(start, stop, None if step == 1 else step)
+    return SliceItem(start, stop, None if step == 1 else step)
 
 
 def _read_call(method: str, text: str) -> Call:
@@ -204,7 +206,7 @@ _PART = "(?:[0-9]{1,19})?:(?:[0-9]{1,19})?"
 class Window:
     """The part of the result along each resampled axis; a None bound is the end of the axis, and no part has a step."""
 
-    parts: tuple[Span, ...]
+    parts: tuple[SliceItem, ...]
 
     @classmethod
     def read(cls, text: str) -> Window:

@@ -13,7 +13,7 @@ from restride.errors import RestrideError
 from restride.weights.like import LIBRARIES
 from restride_conformance.case import Case
 from restride_conformance.operations import arguments
-from restride_conformance.spelling import Call, Index, Span
+from restride_conformance.spelling import Call, Indexing, SliceItem
 from restride_measure.workloads import Array, Sizes, Workload
 
 
@@ -96,7 +96,7 @@ def installed(name: str, distribution: str) -> Any:
 # What other libraries need to know of a case.
 
 
-class Move(NamedTuple):
+class StridedCopy(NamedTuple):
     """``x[steps].permute(axes)`` of a row-major array, copied to another one: copies, slices, flips and permutations.
 
     axes: for each axis of the result, the axis of the source. steps: the step along each axis of the source; a negative
@@ -117,13 +117,13 @@ class Move(NamedTuple):
         axes, steps = tuple(range(case.src.rank)), (1,) * case.src.rank
         for step in () if case.view is None else case.view.steps:
             match step:
-                case Index(items) if axes == tuple(range(case.src.rank)):
+                case Indexing(items) if axes == tuple(range(case.src.rank)):
                     place = items.index(...) if ... in items else len(items)
-                    whole = (Span(None, None, None),) * (case.src.rank - len(items) + (... in items))
+                    whole = (SliceItem(None, None, None),) * (case.src.rank - len(items) + (... in items))
                     spans = (*items[:place], *whole, *items[place + 1 :])
-                    if not all(isinstance(span, Span) and span[:2] == (None, None) for span in spans):
+                    if not all(isinstance(span, SliceItem) and span[:2] == (None, None) for span in spans):
                         return None
-                    steps = tuple(span.step or 1 for span in spans if isinstance(span, Span))
+                    steps = tuple(span.step or 1 for span in spans if isinstance(span, SliceItem))
                 case Call("permute", numbers):
                     axes = numbers
                 case _:

@@ -13,7 +13,7 @@ from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
 from restride_conformance.case import Case, Operation
 from restride_measure.offer import Offer
-from restride_measure.workloads import Array, Pixels, Workload, crops
+from restride_measure.workloads import Array, PixelValues, Workload, crops
 
 OURS = "restride"
 """Name of the table's column for restride; that of the device's own copy is ``COPY`` in ``report.table``."""
@@ -53,7 +53,7 @@ def offer(workload: Workload, source: Array, device: Device) -> Offer:
         last[0] = operation(view, out)
 
     def through() -> Array:
-        if isinstance(workload.task, Pixels):
+        if isinstance(workload.task, PixelValues):
             array: Array = workload.task.processor([[image] for image in source], "np", device=device)["pixel_values"]
             return array
         x = rs.asarray(source, device=device)
@@ -78,7 +78,7 @@ def destination(workload: Workload, device: Device) -> rs.Tensor | None:
 def operation_of(workload: Workload) -> Operation:
     """The call to measure; calls with new sizes restart with each new operation."""
     task = workload.task
-    if isinstance(task, Pixels):
+    if isinstance(task, PixelValues):
         return lambda x, _: task.processor([[image] for image in x], "restride", device=x.device)["pixel_values"]
     return HOW[workload.how](task, workload.times) if workload.how else task.operation.call(task)
 

@@ -32,7 +32,7 @@ WARM_UP = 3
 
 
 @dataclass(frozen=True)
-class Result:
+class WorkloadTimes:
     """The measured times of a workload: seconds of every round, by measure and column.
 
     disagreements: columns with a wrong result; wrong peers are not measured.
@@ -89,7 +89,7 @@ def run(
     measures: Sequence[Measure],
     repeat: int,
     warm_up: int = WARM_UP,
-) -> Iterator[Result]:
+) -> Iterator[WorkloadTimes]:
     """Measure the workloads one after the other, freeing the tensors of each before the next.
 
     Args:
@@ -104,10 +104,10 @@ def run(
         try:
             columns = columns_of(workload, device, peers)
             seconds = timed_rounds(columns, measures, repeat, warm_up)
-            result = Result(workload, seconds, tuple(columns.disagreements))
+            result = WorkloadTimes(workload, seconds, tuple(columns.disagreements))
             del columns
         except OutOfDeviceMemory as error:
-            result = Result(workload, {}, skipped=str(error))
+            result = WorkloadTimes(workload, {}, skipped=str(error))
         gc.collect()
         yield result
 

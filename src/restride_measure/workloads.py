@@ -31,7 +31,7 @@ Sizes: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Pixels:
+class PixelValues:
     """An image processor's ``pixel_values``, f32, of images u8[n,h,w,3], each of which is a sample.
 
     config: the processor's configuration, as JSON.
@@ -115,7 +115,7 @@ class Workload:
     name: str
     group: str
     src: str
-    task: Case | Pixels
+    task: Case | PixelValues
     goals: tuple[Goal, ...] = ()
     rival: Workload | None = None
     how: str = ""
@@ -253,7 +253,7 @@ def images(is_small: bool = False) -> tuple[Workload, ...]:
         ("Idefics3", {"image_processor_type": "Idefics3ImageProcessor"}),
     ):  # fmt: skip
         for size, src in (("1 of 480x640", one), ("16 of 1080x1920", batch)):
-            task = Pixels(TensorDesc.parse(src), json.dumps(config))
+            task = PixelValues(TensorDesc.parse(src), json.dumps(config))
             workloads.append(Workload(f"{model}, {size}", IMAGES, src, task))
     return tuple(workloads)
 

@@ -38,7 +38,7 @@ from restride_conformance.case import OPERATIONS
 from restride_conformance.operations import SCALES, is_arithmetic, is_in_place
 from restride_conformance.report.page import FAMILIES, STRIDED, WHOLE, family
 from restride_conformance.setting import mistrusted, prepare
-from restride_conformance.spelling import Call, Entries, Index, Span
+from restride_conformance.spelling import Call, Entries, Indexing, SliceItem
 from restride_conformance.sweep import NESTED
 
 pytestmark = pytest.mark.slow
@@ -419,9 +419,9 @@ class TestCoverage:
     def test_views_of_every_kind(self, op: str) -> None:
         steps = [step for case in CI if case.op == op and case.view for step in case.view.steps]
         assert {step.method for step in steps if isinstance(step, Call)} == {"permute", "broadcast_to", "reshape"}
-        items = [item for step in steps if isinstance(step, Index) for item in step.items]
-        assert {type(item) for item in items} == {int, Span, type(None), type(Ellipsis)}
-        assert any(isinstance(item, Span) and (item.step or 1) < 0 for item in items)
+        items = [item for step in steps if isinstance(step, Indexing) for item in step.items]
+        assert {type(item) for item in items} == {int, SliceItem, type(None), type(Ellipsis)}
+        assert any(isinstance(item, SliceItem) and (item.step or 1) < 0 for item in items)
         assert any(case.view and len(case.view.steps) >= 3 for case in CI if case.op == op)
 
     @pytest.mark.parametrize("op", LAYOUT_OPS)
@@ -502,7 +502,7 @@ def viewed_desc(case: Case) -> TensorDesc:
     """The source as the kernels see it."""
     desc = case.src
     for step in case.view.steps if case.view else ():
-        if isinstance(step, Index):
+        if isinstance(step, Indexing):
             desc = index(desc, step.key)
         else:
             desc = {"permute": permute, "broadcast_to": broadcast_to, "reshape": reshape}[step.method](
@@ -568,7 +568,7 @@ def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
                 source = DTYPES[list(ELEMENT_TYPES)[kernel.constant("SRC_TYPE")]].itemsize
                 groups.add((source, source * kernel.constant("GROUP")))
             if kernel.shader in ("resample_along", "resample_across"):
-                quads.add((kernel.shader, kernel.constant("SRC_TYPE"), bool(kernel.constant("ALIGNED"))))
+                quads.add((kernel.shader, kernel.constant("SRC_TYPE"), bool(kernel.constant("WHOLE_QUADS"))))
     assert channels == {1, 2, 3, 4}
     assert groups >= {(1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16)}
     types = [list(ELEMENT_TYPES).index(name) for name in ("u8", "f16", "f32")]

@@ -13,7 +13,7 @@ from support.random_layouts import random_layout
 from support.xla_figures import FIGURE_1, FIGURE_2
 
 from restride.drawing.explain import MEMORY
-from restride.drawing.figure import BLUE, GREY, INK, PAPER, RED, Figure, Label, Line, Rect, draw_figure, write_png
+from restride.drawing.figure import BLUE, GREY, INK, PAPER, RED, Figure, Label, Rect, Stroke, draw_figure, write_png
 from restride.drawing.map import LayoutMap, rgb
 from restride.drawing.picture import show
 from restride.layout import TensorDesc
@@ -100,7 +100,7 @@ def grid_parts(text, plane=None):
     figure = draw_figure([LayoutMap(TensorDesc.parse(text), plane)])
     below = next(shape.y for shape in figure.shapes if isinstance(shape, Label) and shape.text == MEMORY)
     rects = [shape for shape in figure.shapes if isinstance(shape, Rect) and shape.y < below]
-    lines = [shape for shape in figure.shapes if isinstance(shape, Line) and shape.y < below]
+    lines = [shape for shape in figure.shapes if isinstance(shape, Stroke) and shape.y < below]
     return rects, lines
 
 
@@ -129,7 +129,7 @@ def test_each_level_of_tiles_has_its_own_line_and_name():
     samples = [figure.shapes[place - 1] for place in places]
     assert [(sample.colour, sample.width) for sample in samples] == [(INK, 2.5), (RED, 1.5), (BLUE, 1)]
     assert [name for name in figure.description.splitlines() if name in names] == names
-    drawn = {shape.colour for shape in figure.shapes if isinstance(shape, Line) and shape not in samples}
+    drawn = {shape.colour for shape in figure.shapes if isinstance(shape, Stroke) and shape not in samples}
     assert drawn == {INK, RED, BLUE}
 
 

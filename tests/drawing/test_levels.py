@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 from support.xla_figures import FIGURE_1, FIGURE_2, layouts
 
-from restride.drawing.levels import Numbers, levels_of
+from restride.drawing.levels import TileNumbers, levels_of
 from restride.layout import TensorDesc
 
 
@@ -43,7 +43,7 @@ def test_elements_of_one_tile_lie_together_in_memory(text):
     desc = TensorDesc.parse(text)
     if not desc.numel:
         return
-    numbers = Numbers(desc, desc.sizes)
+    numbers = TileNumbers(desc, desc.sizes)
     for place, level in enumerate(numbers.levels):
         indices = list(product(*map(range, desc.sizes)))
         if level.is_contiguous:
@@ -55,7 +55,7 @@ def test_elements_of_one_tile_lie_together_in_memory(text):
 
 def test_a_tile_that_is_spread_over_memory_is_found_by_its_indices():
     """(2,1) puts rows of 128 together, so their elements alternate in memory."""
-    numbers = Numbers(TensorDesc.parse("bf16[2048]{0:T(1024)(128)(2,1)}"), (2048,))
+    numbers = TileNumbers(TensorDesc.parse("bf16[2048]{0:T(1024)(128)(2,1)}"), (2048,))
     assert [numbers.at((index,), 1) for index in (0, 127, 128, 255, 1024)] == [0, 0, 1, 1, 8]
     assert [numbers.between((index - 1,), (index,)) for index in (1, 128, 1024)] == [2, 1, 0]
     assert [numbers.before(offset) for offset in (0, 1, 2, 128, 1024)] == [0, None, 2, 2, 0]

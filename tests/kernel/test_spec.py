@@ -16,7 +16,15 @@ def test_constants_and_push_constants_are_packed_by_name():
     kernel = KernelSpec.of("run_copy_32", constants, push, b"", (1, 1, 1), BINDINGS)
     assert (kernel.constants, kernel.push) == ((1, 4), (0, 3, 16, 0, 0))
     assert (kernel.constant("EACH"), kernel.pushed("pieces")) == (4, 16)
-    gap = {"SRC_TYPE": 0, "DST_TYPE": 3, "ROUNDING": 4, "STEPS": 0, "SLOTS_AND_KIND": 1, "TAP_AXIS": 7, "ALIGNED": 1}
+    gap = {
+        "SRC_TYPE": 0,
+        "DST_TYPE": 3,
+        "ROUNDING": 4,
+        "STEPS": 0,
+        "SLOTS_AND_KIND": 1,
+        "TAP_AXIS": 7,
+        "WHOLE_QUADS": 1,
+    }
     across = KernelSpec.of("resample_across", {**gap, "RANK": 2}, {}, b"", (1, 1, 1), BINDINGS)
     assert across.constants == (0, 0, 0, 3, 4, 0, 1, 7, 1, *[0] * 6, 2)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from restride.layout import TensorDesc
-from restride.layout.equation import Steps, nested, shared_offset, solve
+from restride.layout.equation import Budget, nested, shared_offset, solve
 
 RANDOM_DESCRIPTORS = 100_000
 
@@ -112,4 +112,4 @@ def test_solve_finds_the_smallest_solution_with_bounds_on_both_sides():
             ),
             None,
         )
-        assert solve(lows, highs, strides, target, Steps()) == expected
+        assert solve(lows, highs, strides, target, Budget()) == expected

@@ -17,7 +17,7 @@ import restride as rs
 from restride.cli import main
 from restride.cli.demo import shipped
 from restride.ops import letterbox
-from restride.ops.preprocess import DEFAULTS, PRESETS, Options
+from restride.ops.preprocess import DEFAULTS, PRESETS, PreprocessOptions
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "preprocess.md").read_text(encoding="utf-8")
 SECTIONS = {text.split("\n", 1)[0]: text for text in PAGE.split("\n## ")[1:]}
@@ -328,7 +328,7 @@ def test_a_recipe_says_what_it_is():
 
 def test_options_are_the_arguments():
     known = inspect.signature(rs.Preprocess.__init__).parameters
-    assert set(Options.__annotations__) == set(DEFAULTS) == set(known) - {"self", "sizes", "letterbox"}
+    assert set(PreprocessOptions.__annotations__) == set(DEFAULTS) == set(known) - {"self", "sizes", "letterbox"}
     assert all(set(preset) <= set(known) for preset in PRESETS.values())
 
 

@@ -82,7 +82,7 @@ def test_rows_are_the_worked_example():
     assert (made.shader, made.total, *made.push.values()) == ("resample_runs", 97_200, 240, 135)
     # The rows are axis 1, axes 0 and 1 have tables, of two taps each; no slot 1 inside; along axis 0, runs of three.
     axes = {"ROW_AXIS": 1, "TABLED": 3, "TAPS": 2, "TAPS_0": 2, "TAPS_1": 2, "AXIS_1": 0}
-    assert made.constants == {"BITS": 8, "ELEMENTS": 8, **axes, "ALONG_AXIS_0": 1, "RUN": 3, "ROWS": 8}
+    assert made.constants == {"BITS": 8, "ELEMENTS": 8, **axes, "ALONG_AXIS_0": 1, "RUN_LENGTH": 3, "ROWS": 8}
 
 
 def test_taps_are_the_worked_example():
@@ -93,7 +93,7 @@ def test_taps_are_the_worked_example():
     # Planes and rows are one axis, of 405 blocks.
     assert (made.shader, made.total, *made.push.values()) == ("resample_along", 90_720, 224, 405)
     pixels = {"CHANNELS": 1, "CHANNEL_AXIS": 0}
-    assert made.constants == {"TAP_AXIS": 0, "ALIGNED": 1, "ROW_AXIS": 1, **pixels, "ROWS": 8}
+    assert made.constants == {"TAP_AXIS": 0, "WHOLE_QUADS": 1, "ROW_AXIS": 1, **pixels, "ROWS": 8}
     apart = by_taps(problem("u8[3,1080,1920]{strides=(2073604,1920,1)}", "f32[3,1080,224]", WIDENED), ROOMY)
     assert (apart.total, *apart.push.values()) == (90_720, 224, 135)
 
@@ -101,7 +101,7 @@ def test_taps_are_the_worked_example():
 def test_neighbours_are_the_worked_example():
     made = by_neighbours(problem("f32[3,1080,224]", "u8[3,224,224]", WIDENED))
     assert (made.shader, made.total) == ("resample_across", 37_632)
-    assert made.constants == {"TAP_AXIS": 1, "ALIGNED": 1}
+    assert made.constants == {"TAP_AXIS": 1, "WHOLE_QUADS": 1}
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
@@ -112,14 +112,14 @@ def test_channels_side_by_side_are_one_pixel(channels):
         return
     assert (made.shader, made.total, made.push["blocks"]) == ("resample_along", 12 * 3, 3)
     axes = {"TAP_AXIS": 1, "ROW_AXIS": 2} if channels > 1 else {"TAP_AXIS": 0, "ROW_AXIS": 1}
-    assert made.constants == {**axes, "ALIGNED": 1, "CHANNELS": channels, "CHANNEL_AXIS": 0, "ROWS": 8}
+    assert made.constants == {**axes, "WHOLE_QUADS": 1, "CHANNELS": channels, "CHANNEL_AXIS": 0, "ROWS": 8}
 
 
 def test_channels_of_a_planar_destination_lie_side_by_side_in_the_source_alone():
     made = chosen("u8[9,64,3]", "f32[9,12,3]{1,0,2}")
     axes = {"TAP_AXIS": 0, "ROW_AXIS": 1, "CHANNEL_AXIS": 2}
     assert made.shader == "resample_along"
-    assert made.constants == {**axes, "ALIGNED": 1, "CHANNELS": 3, "ROWS": 8}
+    assert made.constants == {**axes, "WHOLE_QUADS": 1, "CHANNELS": 3, "ROWS": 8}
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_channels_of_a_planar_destination_lie_side_by_side_in_the_source_alone()
 )
 def test_quads_of_rows_that_are_not_whole_quads_are_put_together(src, dst):
     made = by_taps(problem(src, dst, WIDENED), ROOMY)
-    assert (made.shader, made.constants["ALIGNED"]) == ("resample_along", 0)
+    assert (made.shader, made.constants["WHOLE_QUADS"]) == ("resample_along", 0)
 
 
 def test_whole_quads_that_no_binding_covers_are_not_made_by_taps():
@@ -160,7 +160,7 @@ def test_whole_quads_that_no_binding_covers_are_not_made_by_taps():
 )
 def test_neighbours_that_are_not_whole_quads_are_put_together(src, dst, pieces):
     made = by_neighbours(problem(src, dst, WIDENED))
-    assert (made.shader, made.push["row_pieces"], made.constants["ALIGNED"]) == ("resample_across", pieces, 0)
+    assert (made.shader, made.push["row_pieces"], made.constants["WHOLE_QUADS"]) == ("resample_across", pieces, 0)
 
 
 @pytest.mark.parametrize(
@@ -385,7 +385,7 @@ def test_patterns_and_whole_blocks_of_rows_that_are_moved(src, dst, pattern, who
 def test_runs_that_neighbours_read(src, dst, choice, elements, run):
     made = chosen(src, dst, choice)
     assert made.shader == "resample_runs"
-    assert [made.constants[name] for name in ("ELEMENTS", "ALONG_AXIS_0", "RUN")] == [elements, 1, run]
+    assert [made.constants[name] for name in ("ELEMENTS", "ALONG_AXIS_0", "RUN_LENGTH")] == [elements, 1, run]
 
 
 @pytest.mark.parametrize(

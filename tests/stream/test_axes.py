@@ -17,7 +17,7 @@ from support.stated_sources import NUMBERS, _closes, elements, in_order, pyramid
 
 import restride as rs
 from restride.cli import main
-from restride.stream.axes import Axis, stated_axes
+from restride.stream.axes import SourceAxis, stated_axes
 
 FIXTURES = (_closes,)
 
@@ -187,7 +187,7 @@ def test_other_libraries_name_axes(tmp_path: Path):
     tensorstore = judge("tensorstore")
     zarr_array(tmp_path / "in.zarr", ("c", "y", "x"))
     spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(tmp_path / "in.zarr")}}
-    assert stated_axes(tensorstore.open(spec).result()) == (Axis("c"), Axis("y"), Axis("x"))
+    assert stated_axes(tensorstore.open(spec).result()) == (SourceAxis("c"), SourceAxis("y"), SourceAxis("x"))
     mapped = np.memmap(tmp_path / "raw", np.uint8, "w+", shape=(3, 4))
     assert stated_axes(mapped) == stated_axes(np.zeros((3, 4))) == ()
 
@@ -322,9 +322,9 @@ UNITS = {
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_units_are_spelled_as_the_specification_does(unit: str):
-    assert Axis("x", unit).known_unit == UNITS[unit]
-    assert Axis("t", "sec").known_unit == Axis("t", "s").known_unit == "second"
-    assert Axis("c", "um").known_unit is None
+    assert SourceAxis("x", unit).known_unit == UNITS[unit]
+    assert SourceAxis("t", "sec").known_unit == SourceAxis("t", "s").known_unit == "second"
+    assert SourceAxis("c", "um").known_unit is None
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

@@ -55,9 +55,9 @@ def test_zarr_moves_axes_types_and_chunks_in_one_pass(tmp_path, memory, shards):
 def test_more_memory_never_reads_more():
     """A transposition of many small chunks: from one source chunk for each of the result, down to every one once."""
     work = MOVED.of((256, 512, 512), "f32")
-    from restride.stream.reads import Grid, plan_reads
+    from restride.stream.reads import ChunkGrid, plan_reads
 
-    grid = Grid(work.sizes, (64, 64, 256))
+    grid = ChunkGrid(work.sizes, (64, 64, 256))
     plans = [plan_reads(work, grid, (1, 512, 512), memory << 20) for memory in (16, 64, 256, 1024, 4096)]
     reads = [plan.amplification for plan in plans]
     assert reads == sorted(reads, reverse=True)

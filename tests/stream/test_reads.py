@@ -11,7 +11,7 @@ import pytest
 from support.chunked import Chunked, Failing
 
 import restride as rs
-from restride.stream.reads import Grid, pieces, plan_reads
+from restride.stream.reads import ChunkGrid, pieces, plan_reads
 
 
 def test_neighbouring_chunks_share_their_reads():
@@ -20,7 +20,7 @@ def test_neighbouring_chunks_share_their_reads():
     result = Chunked(np.zeros((64, 64), np.float32), (4, 64))
     transposed = rs.Chain().reorder("AB->BA")
     work = transposed.of(source.shape, "f32")
-    grid = Grid(work.sizes, result.chunks)
+    grid = ChunkGrid(work.sizes, result.chunks)
     enough = plan_reads(work, grid, source.chunks, 1 << 20)
     assert (enough.amplification, enough.multiples) == (1.0, (16, 1))
     chunk_bytes = work.nbytes(grid.window((0, 0), (1, 1)))
@@ -85,7 +85,7 @@ def test_sources_and_results_of_more_elements_than_32_bits_count(tmp_path: Path,
     chain = rs.Chain().reorder(layout)
     with pytest.raises(rs.StreamError, match="nothing is written yet"):
         rs.stream(source, result, chain, chunks=chunk, journal=tmp_path / "journal")
-    count = len(Grid(result.shape, chunk))
+    count = len(ChunkGrid(result.shape, chunk))
     left = {count // 2, count - 2, count - 1}
     with (tmp_path / "journal").open("a") as file:
         file.writelines(f"{number}\n" for number in range(count) if number not in left)

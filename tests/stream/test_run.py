@@ -23,7 +23,7 @@ import restride as rs
 from restride.cli import main
 from restride.command.process import Exit, exit_for
 from restride.progress import Progress
-from restride.stream.reads import Grid
+from restride.stream.reads import ChunkGrid
 from restride.stream.run import as_bytes
 
 
@@ -42,7 +42,7 @@ def test_a_stream_is_one_call_on_one_device_and_on_two(two_devices, case: Case):
         done = rs.stream(source, Chunked(result, case.chunks), case.chain, devices=devices)
         assert result.tobytes() == whole.tobytes()
         assert done.bytes_written == whole.nbytes
-        assert done.chunks == len(Grid(whole.shape, case.chunks))
+        assert done.chunks == len(ChunkGrid(whole.shape, case.chunks))
 
 
 @pytest.mark.parametrize("case", cases(8, "memory"), ids=str)

@@ -22,7 +22,7 @@ from restride_conformance.report import Record
 from restride_conformance.report.summary import device_text
 from restride_conformance.report.table import COPY, TITLES, Measure
 from restride_measure.own import OURS
-from restride_measure.run import Result
+from restride_measure.run import WorkloadTimes
 from restride_measure.workloads import BY_AXES, BY_BYTES, bytes_text, result_bytes, result_elements
 
 Figure: TypeAlias = Any
@@ -94,7 +94,7 @@ def _place(axes: Axes, x: float) -> str:
     return bytes_text(int(x)) if axes.get_xscale() == "log" else f"rank {x:g}"
 
 
-def draw_bars(record: Record, results: Sequence[Result], measure: Measure) -> Figure:
+def draw_bars(record: Record, results: Sequence[WorkloadTimes], measure: Measure) -> Figure:
     """Draw a bar for each column of each workload: its speed, as a share of the fastest column's.
 
     The median time and the useful bytes per second are written next to the bar.
@@ -119,7 +119,7 @@ def draw_bars(record: Record, results: Sequence[Result], measure: Measure) -> Fi
     return figure
 
 
-def _bars(axes: Axes, row: int, result: Result, measure: Measure, peers: Sequence[str]) -> int:
+def _bars(axes: Axes, row: int, result: WorkloadTimes, measure: Measure, peers: Sequence[str]) -> int:
     """Draw the bars of one workload from ``row`` on; returns the row after them."""
     medians = {column: result.median(measure, column) or 0.0 for column in result.seconds[measure]}
     fastest = min(filter(None, medians.values()), default=0.0)
@@ -132,7 +132,7 @@ def _bars(axes: Axes, row: int, result: Result, measure: Measure, peers: Sequenc
     return row + 1
 
 
-def draw_growth(record: Record, results: Sequence[Result], measure: Measure) -> Figure:
+def draw_growth(record: Record, results: Sequence[WorkloadTimes], measure: Measure) -> Figure:
     """Draw the time per call over the bytes of the result, and the time per element over the number of axes.
 
     A point is the fastest of all rounds, because other work on the machine can only add time.
@@ -189,7 +189,7 @@ def _finish(axes: Axes, unit: str) -> None:
     axes.legend()
 
 
-def _line(axes: Axes, label: str, results: Sequence[Result], measure: Measure, column: str) -> None:
+def _line(axes: Axes, label: str, results: Sequence[WorkloadTimes], measure: Measure, column: str) -> None:
     """Draw a line of a column's times: per call over bytes, or per element over the number of axes."""
     points = []
     for workload, seconds in ((result.workload, result.fastest(measure, column)) for result in results):

@@ -20,7 +20,7 @@ from restride_bench.peers import open_peers
 from restride_conformance.record import Outcome
 from restride_conformance.report import Kind, Record
 from restride_conformance.report.table import Measure
-from restride_measure.run import WARM_UP, Result, run, tolerance
+from restride_measure.run import WARM_UP, WorkloadTimes, run, tolerance
 from restride_measure.workloads import MEAN_GOALS, Workload
 
 JUDGED: Measure = "resident"
@@ -59,8 +59,8 @@ def measure(
     *,
     is_whole: bool = False,
     seconds: float | None = None,
-    finished: Callable[[Result], None] = lambda _: None,
-) -> tuple[Record, list[Result], BaseException | None]:
+    finished: Callable[[WorkloadTimes], None] = lambda _: None,
+) -> tuple[Record, list[WorkloadTimes], BaseException | None]:
     """Measure workloads.
 
     Args:
@@ -78,7 +78,7 @@ def measure(
     """
     started = time.monotonic()
     present, absent = open_peers(peers, device)
-    results: list[Result] = []
+    results: list[WorkloadTimes] = []
     broken_off: BaseException | None = None
     left_out: list[Workload] = []
     notes: list[str] = []
@@ -110,7 +110,7 @@ def measure(
     return complete, results, broken_off
 
 
-def outcome_of(result: Result) -> Outcome:
+def outcome_of(result: WorkloadTimes) -> Outcome:
     """The row of a result, with the seconds of every round."""
     workload = result.workload
     figures: dict[str, Any] = {
@@ -130,7 +130,7 @@ def outcome_of(result: Result) -> Outcome:
     return Outcome(workload.name, result.verdict, result.message, group=workload.group, figures=figures)
 
 
-def _goals(result: Result) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _goals(result: WorkloadTimes) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield each goal whose other column, if any, was measured, and how it was met."""
     ours = result.median(JUDGED)
     for goal in result.workload.goals if ours is not None else ():
@@ -141,7 +141,7 @@ def _goals(result: Result) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield str(goal), {"met": goal.is_met(ours, theirs), "measured": measured}
 
 
-def mean_lines(results: Sequence[Result]) -> list[str]:
+def mean_lines(results: Sequence[WorkloadTimes]) -> list[str]:
     """A line for each group in ``MEAN_GOALS`` in which both sides were measured.
 
     It has the geometric mean of restride's time over the other column's, and the number of workloads in the mean, those

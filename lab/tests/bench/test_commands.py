@@ -24,7 +24,7 @@ from restride_conformance.report.file import read_record, write_record
 from restride_conformance.report.summary import summary
 from restride_conformance.report.table import MEASURES
 from restride_measure.offer import Absent, Offer
-from restride_measure.run import Disagreement, Result
+from restride_measure.run import Disagreement, WorkloadTimes
 from restride_measure.workloads import TTC57, catalogue, images, large
 
 
@@ -60,7 +60,7 @@ def test_the_table_has_medians_speeds_shares_ratios_and_goals():
 
 def test_what_is_wrong_or_skipped_is_in_the_row():
     wrong = Disagreement(COPY.name, "torch", 2.0, 1.0)
-    results = (replace(RESULTS[0], disagreements=(wrong,)), Result(TURN, {}, skipped="no room"))
+    results = (replace(RESULTS[0], disagreements=(wrong,)), WorkloadTimes(TURN, {}, skipped="no room"))
     first, second = record(results).outcomes
     assert (first.verdict, second.verdict) == ("FAILED", "SKIPPED")
     assert first.message == "torch does not compute 'copy f32 1000': differs by 2, and 1 is allowed"
@@ -70,7 +70,7 @@ def test_what_is_wrong_or_skipped_is_in_the_row():
 def test_a_group_has_a_goal_for_the_geometric_mean():
     rows = [replace(COPY, name=name, group=TTC57, goals=()) for name in ("a", "b", "c")]
     times = ({"restride": (2.0,), "numpy": (1.0,)}, {"restride": (1.0,), "numpy": (8.0,)}, {"restride": (1.0,)})
-    results = [Result(row, {"resident": columns}) for row, columns in zip(rows, times, strict=True)]
+    results = [WorkloadTimes(row, {"resident": columns}) for row, columns in zip(rows, times, strict=True)]
     line = "ttc57: 2 of 3 bit for bit as numpy, geometric mean 0.50x numpy, goal at most 1x numpy: met"
     assert mean_lines(results) == [line]
     assert mean_lines(RESULTS) == []

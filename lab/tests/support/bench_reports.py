@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from restride_bench.report import outcome_of
 from restride_conformance.report import Record
-from restride_measure.run import Result
+from restride_measure.run import WorkloadTimes
 from restride_measure.workloads import Goal, growth, of_line, result_bytes
 
 COPY = of_line("copy f32 1000", "copies", "reorder f32[1000] -> f32[1000]", goals=(Goal("numpy", 2.0),))
@@ -28,14 +28,14 @@ DEVICE = {
 
 
 RESULTS = (
-    Result(
+    WorkloadTimes(
         COPY,
         {
             "resident": {"restride": (2e-3, 1e-3, 3e-3), "copy": (1e-3,) * 3, "numpy": (4e-3, 0.5e-3, 0.4e-3)},
             "kernel": {"restride": (1e-3,), "copy": (0.5e-3,)},
         },
     ),
-    Result(TURN, {"resident": {"restride": (300e-6,), "copy": (30e-6,), "own copy": (200e-6,)}, "kernel": {}}),
+    WorkloadTimes(TURN, {"resident": {"restride": (300e-6,), "copy": (30e-6,), "own copy": (200e-6,)}, "kernel": {}}),
 )
 """Results of two workloads, with one peer that is installed."""
 
@@ -71,5 +71,5 @@ def made_up(groups):
         if workload.group in groups:
             seconds = 1e-9 * result_bytes(workload)
             columns = {"restride": (3 * seconds, seconds), "copy": (seconds, seconds / 2)}
-            results.append(Result(workload, {"resident": columns}))
+            results.append(WorkloadTimes(workload, {"resident": columns}))
     return results

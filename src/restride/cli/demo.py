@@ -101,7 +101,7 @@ def _print_header(title: str, pixels: Array, tour: Tour) -> None:
     print(f"{'':4}{'operation':<44}{'dispatches':>10}{'ms':>9}{'GB/s':>7}{'difference':>12}{'allowed':>9}")
 
 
-def _print_outcome(number: int, step: Step, device: Device) -> Outcome:
+def _print_outcome(number: int, step: DemoStep, device: Device) -> DemoResult:
     print(f"{number:>2}  {step.name + ', ' + step.src.dtype.name:<44}", end="", flush=True)
     dispatches, milliseconds = _measure((step,), device)
     result = step.dst.numpy()
@@ -113,10 +113,10 @@ def _print_outcome(number: int, step: Step, device: Device) -> Outcome:
     print(f"    {step.src.desc} -> {step.dst.desc}", flush=True)
     if not comparison.passed:
         print(f"    {comparison}")
-    return Outcome(step, result, milliseconds, dispatches, comparison)
+    return DemoResult(step, result, milliseconds, dispatches, comparison)
 
 
-def _measure(steps: tuple[Step, ...], device: Device) -> tuple[int, float]:
+def _measure(steps: tuple[DemoStep, ...], device: Device) -> tuple[int, float]:
     """The dispatches of a first run of all steps in turn, and the median milliseconds of several further runs."""
 
     def run() -> None:
@@ -130,7 +130,7 @@ def _measure(steps: tuple[Step, ...], device: Device) -> tuple[int, float]:
     return dispatches, 1000 * statistics.median(rounds({"": timer}, _MAX_RUNS, seconds=_MAX)[""])
 
 
-def _print_fusion(tour: Tour, fused: Outcome, device: Device) -> bool:
+def _print_fusion(tour: Tour, fused: DemoResult, device: Device) -> bool:
     """Run the last row again one operation at a time, with two intermediate results, and print the comparison.
 
     Returns:
@@ -212,7 +212,7 @@ _TAPS = {"nearest": 1, "linear": 4, "cubic": 16}
 
 
 @dataclass(frozen=True)
-class Step:
+class DemoStep:
     """One operation that can run repeatedly into the same destination.
 
     taps: source elements per destination element, for ``nbytes``.
@@ -233,10 +233,10 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class DemoResult:
     """The result of a step. milliseconds: the median of several runs, from the call until the device has finished."""
 
-    step: Step
+    step: DemoStep
     result: Array
     milliseconds: float
     dispatches: int
@@ -279,8 +279,8 @@ class Crop:
 class Tour:
     """All steps of the demo; ``unfused`` computes the same as the last of them, one operation at a time."""
 
-    steps: tuple[Step, ...]
-    unfused: tuple[Step, ...]
+    steps: tuple[DemoStep, ...]
+    unfused: tuple[DemoStep, ...]
     crop: Crop
 
 
@@ -298,7 +298,7 @@ def make_tour(pixels: Array, device: Device) -> Tour:
     return Tour((*as_u8, *as_f32, fused), unfused, crop)
 
 
-def _steps(pixels: Array, photo: Tensor, crop: Crop) -> list[Step]:
+def _steps(pixels: Array, photo: Tensor, crop: Crop) -> list[DemoStep]:
     cropped = reference.strided_slice(pixels, *crop.window)
     planes = reference.reorder(cropped, "HWC->CHW")
     crops = _moved("crop + flip", photo, cropped, lambda out: strided_slice(photo, *crop.window, out=out))
@@ -317,15 +317,15 @@ def _steps(pixels: Array, photo: Tensor, crop: Crop) -> list[Step]:
     ]
 
 
-def _moved(name: str, src: Tensor, answer: Array, operation: Callable[[Tensor], object]) -> Step:
+def _moved(name: str, src: Tensor, answer: Array, operation: Callable[[Tensor], object]) -> DemoStep:
     """A step that only moves elements of ``src``; its result must equal ``answer`` bit for bit."""
     dst = empty(TensorDesc(src.dtype, answer.shape), src.device)
-    return Step(name, src, dst, lambda: operation(dst), lambda result: compare_bits(result, answer))
+    return DemoStep(name, src, dst, lambda: operation(dst), lambda result: compare_bits(result, answer))
 
 
 def _resize(
     name: str, src: Tensor, source: Array, sizes: tuple[int, int], mode: str = "linear", antialias: bool = False
-) -> Step:
+) -> DemoStep:
     """A resample of ``src``, whose elements are ``source``, along its last two axes."""
     dst = empty(TensorDesc(src.dtype, (*src.sizes[:-2], *sizes)), src.device)
     rules: dict[str, Any] = {"mode": mode, "antialias": antialias}
@@ -336,7 +336,7 @@ def _resize(
             return compare_bits(result, answer)
         return compare_limits(result, answer, *reference.resample_limits(source, sizes, **rules))
 
-    return Step(
+    return DemoStep(
         f"{name}, {'antialiased' if antialias else mode}",
         src,
         dst,
@@ -393,9 +393,9 @@ def draw_sheet(path: Path, title: str, heading: str, panels: Sequence[Panel]) ->
     write_whole(path, lambda file: sheet.save(file, "PNG", optimize=True))
 
 
-def _panels(photo: Photograph, outcomes: Sequence[Outcome]) -> list[Panel]:
+def _panels(photo: Photograph, outcomes: Sequence[DemoResult]) -> list[Panel]:
     by_name = {(outcome.step.name, outcome.step.src.dtype.name): outcome for outcome in outcomes}
-    shown: list[tuple[str, Outcome, Callable[[Array], Array]]] = [
+    shown: list[tuple[str, DemoResult, Callable[[Array], Array]]] = [
         ("cropped and flipped", by_name["crop + flip", "u8"], np.asarray),
         ("HWC->CHW: three planes in memory", by_name["HWC->CHW", "u8"], _tinted_planes),
         ("shrunk, nearest", by_name["shrink, nearest", "u8"], _as_pixels),
@@ -412,11 +412,11 @@ def _panels(photo: Photograph, outcomes: Sequence[Outcome]) -> list[Panel]:
     ]
 
 
-def _caption(outcome: Outcome) -> str:
+def _caption(outcome: DemoResult) -> str:
     return f"{outcome.step.dst.desc}   {outcome.milliseconds:.2f} ms"
 
 
-def _difference(outcome: Outcome, planes_f32: Array) -> Panel:
+def _difference(outcome: DemoResult, planes_f32: Array) -> Panel:
     """A panel with the distance of the f32 result from numpy's: black is equal, white the largest allowed."""
     sizes = outcome.result.shape[1:]
     answer = reference.resample(planes_f32, sizes, mode="cubic")

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 from restride.drawing.explain import MEMORY, axes, colours, marks, memory_text, outlines
-from restride.drawing.map import FRAME, Cell, Edge, Grid, Kind, LayoutMap, index_text, memory_line, rgb, shown
+from restride.drawing.map import FRAME, Cell, Edge, Kind, LayoutMap, PlaneMap, index_text, memory_line, rgb, shown
 from restride.errors import needed_package
 
 INK, GREY, FAINT, RED, BLUE, PAPER = "#1f2328", "#656d76", "#afb8c1", "#cf222e", "#0550ae", "#ffffff"
@@ -34,7 +34,7 @@ class Rect:
 
 
 @dataclass(frozen=True)
-class Line:
+class Stroke:
     """A straight line."""
 
     x: float
@@ -64,7 +64,7 @@ class Label:
         return len(self.text) * self.size * 0.62
 
 
-Shape = Rect | Line | Label
+Shape = Rect | Stroke | Label
 
 
 @dataclass
@@ -131,7 +131,7 @@ class _Page:
                 self.text(text, 12, GREY)
             kinds = self._grids(layout) | self._memory(layout)
             for level, text in enumerate(outlines(layout)):
-                self._add(Line(_MARGIN, self.y + 6, _MARGIN + 16, self.y + 6, *stroke(level)))
+                self._add(Stroke(_MARGIN, self.y + 6, _MARGIN + 16, self.y + 6, *stroke(level)))
                 self.text(text, 12, GREY, indent=24)
             if text := colours(layout):
                 self.text(text, 12, GREY)
@@ -178,7 +178,7 @@ class _Page:
             else:
                 if title_height:
                     self._add(Label(x + name_width, self.y + 10, layout.title(plane), 12))
-                grid = Grid(layout, plane, shown_rows, shown_columns)
+                grid = PlaneMap(layout, plane, shown_rows, shown_columns)
                 self._grid(grid, x + name_width, self.y + title_height + ROW_HEIGHT, cell_width)
                 kinds |= grid.kinds
                 used = height
@@ -186,7 +186,7 @@ class _Page:
         self.y += used + 18
         return kinds
 
-    def _grid(self, grid: Grid, left: float, top: float, cell_width: float) -> None:
+    def _grid(self, grid: PlaneMap, left: float, top: float, cell_width: float) -> None:
         """Draw a plane with column numbers above and row numbers on the left."""
         self._add(*Tiles(left, top, cell_width, grid.cells, grid.beside, grid.above).shapes(_offset_label))
         for place, name in enumerate(grid.column_names if grid.map.desc.rank else ()):
@@ -270,16 +270,16 @@ class Tiles:
         for x, y, cell in present:
             yield label(x + self.cell_width / 2, y + ROW_HEIGHT / 2, cell)
 
-    def _outlines(self, level: int) -> Iterator[Line]:
+    def _outlines(self, level: int) -> Iterator[Stroke]:
         colour, width = stroke(level)
         for edge in range(len(self.above) + 1):
             x = self.x + edge * self.cell_width
             for start, stop in _runs([row[edge] == level for row in self.beside]):
-                yield Line(x, self.y + start * ROW_HEIGHT, x, self.y + stop * ROW_HEIGHT, colour, width)
+                yield Stroke(x, self.y + start * ROW_HEIGHT, x, self.y + stop * ROW_HEIGHT, colour, width)
         for edge in range(len(self.beside) + 1):
             y = self.y + edge * ROW_HEIGHT
             for start, stop in _runs([column[edge] == level for column in self.above]):
-                yield Line(self.x + start * self.cell_width, y, self.x + stop * self.cell_width, y, colour, width)
+                yield Stroke(self.x + start * self.cell_width, y, self.x + stop * self.cell_width, y, colour, width)
 
 
 def stroke(level: int) -> tuple[str, float]:
@@ -326,7 +326,7 @@ def _element(shape: Shape) -> str:
             f'<text x="{shape.x:g}" y="{shape.y + 0.35 * shape.size:g}" font-size="{shape.size:g}" '
             f'fill="{shape.colour}"{anchor}{weight}{data} xml:space="preserve">{escape(shape.text)}</text>'
         )
-    if isinstance(shape, Line):
+    if isinstance(shape, Stroke):
         return (
             f'<path d="M{shape.x:g} {shape.y:g}L{shape.to_x:g} {shape.to_y:g}" stroke="{shape.colour}" '
             f'stroke-width="{shape.width:g}" stroke-linecap="square"/>'
@@ -359,7 +359,7 @@ def write_png(figure: Figure) -> bytes:
             bold = _SCALE / 4 if shape.is_bold else 0
             text = shape.text.replace("⋮", "…")  # Pillow's font lacks the vertical ellipsis
             draw.text((x, y), text, shape.colour, font, _ANCHORS[shape.anchor], stroke_width=bold)
-        elif isinstance(shape, Line):
+        elif isinstance(shape, Stroke):
             draw.line((x, y, shape.to_x * _SCALE, shape.to_y * _SCALE), shape.colour, round(shape.width * _SCALE))
         else:
             corner = (x + shape.width * _SCALE, y + shape.height * _SCALE)

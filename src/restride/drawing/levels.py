@@ -92,7 +92,7 @@ def _elements(blocking: Blocking, digits: int) -> int:
     return prod(blocking.all_bounds[number] for number in blocking.order[len(blocking.order) - digits :])
 
 
-class Numbers:
+class TileNumbers:
     """For each index of a layout, the numbers of the tiles or blocks that hold it.
 
     Args:

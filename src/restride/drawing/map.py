@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain, pairwise
 from math import prod
 
-from restride.drawing.levels import Level, Numbers
+from restride.drawing.levels import Level, TileNumbers
 from restride.drawing.plane import Plane, usual_plane
 from restride.layout import TensorDesc
 from restride.layout.digits import Linear, coordinates, each_axis
@@ -84,7 +84,7 @@ class LayoutMap:
         self.stacked = tuple(axis for axis in range(desc.rank) if axis not in self.plane)
         self.coloured_by = coloured_by or self
         self._blocking = desc.blocking if desc.is_whole else None
-        self._numbers = Numbers(desc, self._box)
+        self._numbers = TileNumbers(desc, self._box)
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -271,7 +271,7 @@ def shown(size: int, room: int) -> Shown:
 
 
 @dataclass(frozen=True)
-class Grid:
+class PlaneMap:
     """The picture of one plane of the array."""
 
     map: LayoutMap

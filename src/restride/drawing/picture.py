@@ -27,7 +27,7 @@ FORMATS = (".svg", ".png")
 """Suffixes that the name of a picture's file may have."""
 
 
-def show(layout: Any, to: Any = None, *, plane: str | Sequence[SupportsIndex] | None = None) -> Picture:
+def show(layout: Any, to: Any = None, *, plane: str | Sequence[SupportsIndex] | None = None) -> Drawing:
     """Draw where the elements of a layout are in memory, or what a reorder to another layout moves.
 
     A terminal shows text, a notebook an SVG; ``.save("file.svg")`` and ``.save("file.png")`` write files. Each cell
@@ -65,12 +65,12 @@ def show(layout: Any, to: Any = None, *, plane: str | Sequence[SupportsIndex] | 
     """
     src = _desc_of(layout)
     if to is None:
-        return Picture(src, None, None if plane is None else plane_of(src, plane))
+        return Drawing(src, None, None if plane is None else plane_of(src, plane))
     if is_permutation(to):
         src = permute(src, axis_order(src, to))
     dst = laid_out(src, to) if isinstance(to, str) else _desc_of(to)
     move = Move(src, dst)
-    return Picture(src, move, usual_plane(dst if levels_of(dst) else src) if plane is None else plane_of(dst, plane))
+    return Drawing(src, move, usual_plane(dst if levels_of(dst) else src) if plane is None else plane_of(dst, plane))
 
 
 def _desc_of(layout: Any) -> TensorDesc:
@@ -79,7 +79,7 @@ def _desc_of(layout: Any) -> TensorDesc:
     return as_desc(layout) if isinstance(layout, TensorDesc | str) else layout_of(layout)
 
 
-class Picture:
+class Drawing:
     """A drawing of one layout, or of both sides of a move. ``str`` and ``repr`` give text for the current stdout."""
 
     def __init__(self, desc: TensorDesc, move: Move | None = None, plane: Plane | None = None) -> None:

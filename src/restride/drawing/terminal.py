@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from restride.drawing.explain import MEMORY, axes, marks, memory_text, outlines
-from restride.drawing.map import FRAME, Cell, Edge, Grid, Kind, LayoutMap, index_text, memory_line, painted, shown
+from restride.drawing.map import FRAME, Cell, Edge, Kind, LayoutMap, PlaneMap, index_text, memory_line, painted, shown
 
 THIN, THICK, DASHED = 1, 2, 3
 """Weights of a box-drawing line; 0 is no line. A dashed line crosses others as a thin one does."""
@@ -79,9 +79,9 @@ class _Drawing:
                 continue
             if title := self.map.title(plane):
                 yield title
-            yield from self._grid(Grid(self.map, plane, shown_rows, shown_columns))
+            yield from self._grid(PlaneMap(self.map, plane, shown_rows, shown_columns))
 
-    def _grid(self, grid: Grid) -> list[str]:
+    def _grid(self, grid: PlaneMap) -> list[str]:
         """One plane. The column numbers are the first row, without lines; a scalar has none."""
         self.kinds |= grid.kinds
         texts = [

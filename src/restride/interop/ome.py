@@ -32,7 +32,7 @@ from restride.files.reading import oddity
 from restride.files.writing import write_file
 from restride.layout import TensorDesc
 from restride.ops.resample import INTERPOLATED_TYPES, looks_like_channels
-from restride.stream.axes import AXES, KINDS, UNITS, Axis, letters, stated_axes
+from restride.stream.axes import AXES, KINDS, UNITS, SourceAxis, letters, stated_axes
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.channels import WHITE, Channel, stated_channels
 from restride.stream.ends import Source
@@ -527,7 +527,7 @@ def _is_image(path: Path) -> bool:
         return False
 
 
-def _axes(named: object, desc: TensorDesc, stated: Sequence[Axis]) -> str:
+def _axes(named: object, desc: TensorDesc, stated: Sequence[SourceAxis]) -> str:
     rank = desc.rank
     if rank not in _AXES_OF_RANK:
         rule = f"source must have 2 to 5 axes, got {rank}"
@@ -538,7 +538,7 @@ def _axes(named: object, desc: TensorDesc, stated: Sequence[Axis]) -> str:
         raise DescriptorError(rule)
     if named is not None:
         each = named if isinstance(named, str | Sequence) else [named]
-        axes = "".join(Axis(str(name)).letter or str(name) for name in each)
+        axes = "".join(SourceAxis(str(name)).letter or str(name) for name in each)
     elif stated:
         axes = letters(stated)
     else:
@@ -562,7 +562,7 @@ def _axes(named: object, desc: TensorDesc, stated: Sequence[Axis]) -> str:
 
 
 def _places(
-    axes: str, stated: Sequence[Axis], pixel_sizes: Sequence[float] | None, units: Mapping[str, str | None]
+    axes: str, stated: Sequence[SourceAxis], pixel_sizes: Sequence[float] | None, units: Mapping[str, str | None]
 ) -> dict[str, _Place]:
     """The positions of elements by axis: as passed, else as the source states them for an axis of that name.
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from restride.arguments import integer
 from restride.errors import DescriptorError, StreamError, UnsupportedError, needed_package
-from restride.ops.preprocess import Options
+from restride.ops.preprocess import PreprocessOptions
 from restride.plan.yuv import FormatName, MatrixName
 
 with needed_package("restride.interop.video", "PyAV", "video", "av"):
@@ -88,7 +88,7 @@ class Video:
             first = next(decoded, None)
         if first is None:
             raise DescriptorError(f"path must be a video with frames, got {self._path!r}, which has none")
-        self.colors: Options = _colors(first)
+        self.colors: PreprocessOptions = _colors(first)
 
     def __iter__(self) -> Iterator[npt.NDArray[np.uint8]]:
         """Iterate over the frames. A thread decodes; it ends with the iterator, whether exhausted or dropped."""
@@ -157,7 +157,7 @@ def _decode(path: str) -> Generator[Any, None, None]:
             ) from error
 
 
-def _colors(frame: Any) -> Options:
+def _colors(frame: Any) -> PreprocessOptions:
     """The value of ``Video.colors`` for a frame."""
     form, matrix = _FORMATS.get(frame.format.name), _MATRICES.get(_matrix(frame))
     if form is None or matrix is None or frame.width % 2 or frame.height % 2:

@@ -11,19 +11,19 @@ from restride.kernel.limits import (
     RowsChoice,
     TransposeChoice,
 )
-from restride.kernel.spec import Binding, KernelSpec, Run
+from restride.kernel.spec import Binding, ByteRange, KernelSpec
 
 __all__ = [
     "ARM",
     "CANDIDATES",
     "NVIDIA",
     "Binding",
+    "ByteRange",
     "Choices",
     "ElementsChoice",
     "InvocationsChoice",
     "KernelSpec",
     "Limits",
     "RowsChoice",
-    "Run",
     "TransposeChoice",
 ]

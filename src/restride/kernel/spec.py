@@ -91,7 +91,7 @@ def _mismatch(shader: str, kind: str, given: Mapping[str, int], declared: Mappin
     return f"{shader} has the {kind} {', '.join(declared)}, and is given {', '.join(given)}"
 
 
-class Run(NamedTuple):
+class ByteRange(NamedTuple):
     """Bytes that the device's own copy moves from memory 0 to memory 1, at any offset and of any size."""
 
     src_offset: int

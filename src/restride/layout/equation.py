@@ -21,7 +21,7 @@ class SearchTooLongError(Exception):
     """The steps ran out before the answer was certain; the caller names the question in its error."""
 
 
-class Steps:
+class Budget:
     """A budget of values that may still be tried; several searches can share one."""
 
     __slots__ = ("left",)
@@ -76,7 +76,7 @@ class _Reach(NamedTuple):
 
 
 def solve(
-    lows: Sequence[int], highs: Sequence[int], strides: Sequence[int], target: int, steps: Steps
+    lows: Sequence[int], highs: Sequence[int], strides: Sequence[int], target: int, steps: Budget
 ) -> tuple[int, ...] | None:
     """The lexicographically smallest x with ``low_k <= x_k <= high_k`` and sum x_k * stride_k = target, or None.
 
@@ -153,7 +153,7 @@ def shared_offset(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int
     order = sorted((k for k, size in enumerate(sizes) if size > 1), key=lambda k: -abs(strides[k]))
     bounds = [sizes[k] - 1 for k in order]
     slow_first = [strides[k] for k in order]
-    steps = Steps()
+    steps = Budget()
     for first in reversed(range(len(order))):
         # If d is a solution, so is -d. So the first axis whose values differ can be assumed to be positive.
         lows = [1] + [-bound for bound in bounds[first + 1 :]]
@@ -180,7 +180,7 @@ def smallest_index(sizes: tuple[int, ...], strides: tuple[int, ...], target: int
     if _never_shared(tuple(sizes[k] for k in axes), tuple(strides[k] for k in axes)):
         axes.sort(key=lambda k: -abs(strides[k]))
     highs = [sizes[k] - 1 for k in axes]
-    values = solve([0] * len(axes), highs, [strides[k] for k in axes], target, Steps())
+    values = solve([0] * len(axes), highs, [strides[k] for k in axes], target, Budget())
     if values is None:
         return None
     index = [0] * len(sizes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from restride.dtypes import DType
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
-from restride.layout.equation import STEPS, SearchTooLongError, Steps, shared_offset, solve
+from restride.layout.equation import STEPS, Budget, SearchTooLongError, shared_offset, solve
 from restride.layout.tensor_desc import packed
 
 _OVERLAP_STEPS = 2_000
@@ -108,7 +108,7 @@ def may_overlap(a: TensorDesc, b: TensorDesc) -> bool:
     lows, highs = [bounds[step][0] for step in slow_first], [bounds[step][1] for step in slow_first]
     try:
         return (
-            solve(lows, highs, slow_first, b.offset * b_width - a.offset * a_width, Steps(_OVERLAP_STEPS)) is not None
+            solve(lows, highs, slow_first, b.offset * b_width - a.offset * a_width, Budget(_OVERLAP_STEPS)) is not None
         )
     except SearchTooLongError:
         return True
@@ -123,7 +123,7 @@ def _apart_in_tiles(a: TensorDesc, b: TensorDesc) -> bool:
         strides = [step[coordinate] for step in a_steps] + [-step[coordinate] for step in b_steps]
         highs = [size - 1 for size in (*a.sizes, *b.sizes)]
         try:
-            if solve([0] * len(highs), highs, strides, b_start - a_start, Steps(_OVERLAP_STEPS)) is None:
+            if solve([0] * len(highs), highs, strides, b_start - a_start, Budget(_OVERLAP_STEPS)) is None:
                 return True
         except SearchTooLongError:
             continue

@@ -25,13 +25,13 @@ from restride.layout import TensorDesc
 from restride.layout.argument import Layout, family
 from restride.layout.tensor_desc import packed
 from restride.ops.boxes import Flip, Units, about_pixels, read_boxes, read_flips, read_sizes, refuse_floats
-from restride.ops.images import Images, Indices, Run, image_indices, images_of, per_channel, read_fill
+from restride.ops.images import BoxRun, Images, Indices, image_indices, images_of, per_channel, read_fill
 from restride.ops.letterbox import Place, places_of
 from restride.ops.one_by_one import OneByOne
 from restride.ops.perform import cached, plan_on
 from restride.ops.quantize import in_axes_of_result, normalizing_scales, warn_of_unit
 from restride.ops.resample import INTERPOLATED_TYPES, in_f32, is_narrowed, split_arguments
-from restride.ops.target import Asked, Out, Target, read_layout, require_room, target_of_sums, type_asked
+from restride.ops.target import Asked, Out, ResultTarget, read_layout, require_room, target_of_sums, type_asked
 from restride.plan.boxes import add_crops, boxes_of, table_bytes
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.device import Device
@@ -213,7 +213,7 @@ def _settled_request(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[R
 
 def _target(
     source: Images, cropped: TensorDesc, out: Out | None, asked: Asked, mean: Any, std: Any, numbers: Numbers | None
-) -> Target:
+) -> ResultTarget:
     """The target of resized boxes that are ``cropped``."""
     if mean is not None or std is not None:
         numbers = normalized(mean, std, source, asked.dtype, asked.order, numbers)
@@ -355,7 +355,9 @@ def _resized_dtype(src: DType, element: DType, request: Request, library: Librar
     return as_dtype("f32")
 
 
-def _by_kernels(target: Target, runs: Sequence[Run], parts: Sequence[tuple[slice, Crops]], limits: Limits) -> _CropPlan:
+def _by_kernels(
+    target: ResultTarget, runs: Sequence[BoxRun], parts: Sequence[tuple[slice, Crops]], limits: Limits
+) -> _CropPlan:
     """The plan with steps into the result if kernels can write it, else into a packed tensor that is copied there.
 
     That copy also writes the padding of a whole layout, and converts integer sums, which are s32 first where a result
@@ -386,7 +388,7 @@ def _by_kernels(target: Target, runs: Sequence[Run], parts: Sequence[tuple[slice
     return _CropPlan(target.whole, tuple(starts), None if last is None else cropped, last, weight=weight)
 
 
-def _parts_of_run(parts: Sequence[tuple[slice, Crops]], run: Run) -> Iterator[tuple[slice, Crops]]:
+def _parts_of_run(parts: Sequence[tuple[slice, Crops]], run: BoxRun) -> Iterator[tuple[slice, Crops]]:
     """Yield the parts that belong to a run's boxes, with their images."""
     for boxes, crops in parts:
         start, stop = max(boxes.start, run.boxes.start), min(boxes.stop, run.boxes.stop)
@@ -397,7 +399,7 @@ def _parts_of_run(parts: Sequence[tuple[slice, Crops]], run: Run) -> Iterator[tu
             yield slice(start, stop), part if images is None else replace(part, images=images)
 
 
-def _copy_steps(cropped: Site, target: Target, limits: Limits) -> Steps:
+def _copy_steps(cropped: Site, target: ResultTarget, limits: Limits) -> Steps:
     """Steps that copy all elements of ``cropped`` to the target, through its arithmetic."""
     steps = Steps(limits)
     steps.copy(cropped, target.site, target.whole, target.arithmetic)

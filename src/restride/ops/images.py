@@ -84,19 +84,19 @@ class Images(NamedTuple):
             desc = packed(desc.dtype, replaced(desc.sizes, self.axes, sizes), desc.minor_to_major)
         return Images((desc,), self.axes, self.first)
 
-    def runs(self, images: npt.NDArray[np.int64]) -> Iterator[Run]:
+    def runs(self, images: npt.NDArray[np.int64]) -> Iterator[BoxRun]:
         """Yield runs of boxes, in order; a list is cut where the image changes. images: index of each box's image."""
         if not self.is_list:
-            yield Run(slice(0, len(images)), 0, self.desc, images if self.first else None)
+            yield BoxRun(slice(0, len(images)), 0, self.desc, images if self.first else None)
             return
         cuts = [0, *(np.flatnonzero(images[1:] != images[:-1]) + 1).tolist(), len(images)]
         for start, stop in pairwise(cuts):
             if start < stop:
                 image = int(images[start])
-                yield Run(slice(start, stop), image, self.descs[image], None)
+                yield BoxRun(slice(start, stop), image, self.descs[image], None)
 
 
-class Run(NamedTuple):
+class BoxRun(NamedTuple):
     """Neighbouring boxes of one tensor, which may share a dispatch. images: in a batch, index of each box's image."""
 
     boxes: slice

@@ -13,7 +13,7 @@ from restride.layout.argument import Layout
 from restride.ops.operation import Operation, Window
 from restride.ops.perform import Plan, perform, source_beside
 from restride.ops.target import Out, destination, read_layout
-from restride.plan.lookup import ENTRIES, INDEXED, Table
+from restride.plan.lookup import ENTRIES, INDEXED, LookupTable
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.arrays import host_array
 from restride.tensor.tensor import Tensor
@@ -69,7 +69,7 @@ def lookup(
 class LookingUp(NamedTuple):
     """An operation as a look-up: its table, and the layout of the result."""
 
-    table: Table
+    table: LookupTable
     layout: Layout
 
     def perform(self, x: object, out: Tensor | None) -> Tensor:
@@ -92,7 +92,7 @@ def looking_up(
     return LookingUp(read_table(desc, table, axis, dtype), layout)
 
 
-def read_table(src: TensorDesc, table: object, axis: SupportsIndex | None, dtype: DTypeLike | None) -> Table:
+def read_table(src: TensorDesc, table: object, axis: SupportsIndex | None, dtype: DTypeLike | None) -> LookupTable:
     """The table for a source, checked.
 
     Raises:
@@ -112,7 +112,7 @@ def read_table(src: TensorDesc, table: object, axis: SupportsIndex | None, dtype
             raise DescriptorError(f"table must have sizes {list(wanted)}{along}, got {list(entries.shape)}{hint}")
         if entries.dtype != element.dtype:
             entries = cast("table", entries, element)
-        return Table(element, place, entries.tobytes())
+        return LookupTable(element, place, entries.tobytes())
 
 
 def _axis(axis: SupportsIndex, src: TensorDesc) -> int:
@@ -122,7 +122,7 @@ def _axis(axis: SupportsIndex, src: TensorDesc) -> int:
     return place % src.rank
 
 
-def lookup_plan(src: TensorDesc, out: Out | None, limits: Limits, table: Table, layout: Layout = None) -> Plan:
+def lookup_plan(src: TensorDesc, out: Out | None, limits: Limits, table: LookupTable, layout: Layout = None) -> Plan:
     """The plan of ``lookup``; if no strided walks describe both sides, the side without them is copied."""
     dst, site = destination(read_layout(src, layout, table.dtype), src, out)
     steps = Steps(limits)
@@ -133,7 +133,7 @@ def lookup_plan(src: TensorDesc, out: Out | None, limits: Limits, table: Table, 
 class Lookup(Operation):
     """``lookup``; ``layout`` is None or a permutation "A->B"."""
 
-    def __init__(self, src: TensorDesc, table: Table, layout: Layout = None) -> None:
+    def __init__(self, src: TensorDesc, table: LookupTable, layout: Layout = None) -> None:
         asked = read_layout(src, layout, table.dtype)
         dst, _ = destination(asked, src, None)
         super().__init__(src, dst, asked.order)

@@ -20,7 +20,7 @@ from restride.layout.argument import is_permutation
 from restride.layout.views import from_start, is_movable, moved
 from restride.lru import LRU
 from restride.ops.target import Out, require_room
-from restride.plan.lookup import Table
+from restride.plan.lookup import LookupTable
 from restride.plan.steps import Steps
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
@@ -327,7 +327,7 @@ def key_of(value: Any, levels: int = 7) -> Any:
     elif (
         kind in _IMMUTABLE
         or isinstance(value, _IMMUTABLE_BASES)
-        or (kind is Table and value.is_small)
+        or (kind is LookupTable and value.is_small)
         or is_torch_dtype(value)
     ):
         key = (value, _bytes_of_float(value.fill)) if kind is Resizing else value

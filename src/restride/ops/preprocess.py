@@ -94,7 +94,7 @@ BatchLayout = Literal["NCHW", "NHWC"]
 _Boxes = list[tuple[int, int, int, int]]
 
 
-class Options(TypedDict, total=False):
+class PreprocessOptions(TypedDict, total=False):
     """Arguments of ``Preprocess`` except ``sizes``, and ``letterbox``, which decides what a call returns."""
 
     shorter: SupportsIndex | None
@@ -114,7 +114,7 @@ class Options(TypedDict, total=False):
     device: Device | None
 
 
-DEFAULTS: Options = {
+DEFAULTS: PreprocessOptions = {
     "shorter": None,
     "rounding": "nearest",
     "fill": 0,
@@ -134,7 +134,7 @@ DEFAULTS: Options = {
 """The defaults of the arguments of ``Preprocess``."""
 
 
-class Changes(Options, total=False):
+class Changes(PreprocessOptions, total=False):
     """Arguments of ``Preprocess`` that may change a preset."""
 
     sizes: Iterable[SupportsIndex]
@@ -188,19 +188,27 @@ class Preprocess(Generic[_Result]):
 
     @overload
     def __init__(
-        self: Preprocess[Tensor], sizes: Iterable[SupportsIndex], *, letterbox: None = None, **options: Unpack[Options]
+        self: Preprocess[Tensor],
+        sizes: Iterable[SupportsIndex],
+        *,
+        letterbox: None = None,
+        **options: Unpack[PreprocessOptions],
     ) -> None: ...
 
     @overload
     def __init__(
-        self: Preprocess[_Pair], sizes: Iterable[SupportsIndex], *, letterbox: Place, **options: Unpack[Options]
+        self: Preprocess[_Pair],
+        sizes: Iterable[SupportsIndex],
+        *,
+        letterbox: Place,
+        **options: Unpack[PreprocessOptions],
     ) -> None: ...
 
-    @list_arguments(Options, DEFAULTS)
+    @list_arguments(PreprocessOptions, DEFAULTS)
     def __init__(
-        self, sizes: Iterable[SupportsIndex], *, letterbox: Place | None = None, **named: Unpack[Options]
+        self, sizes: Iterable[SupportsIndex], *, letterbox: Place | None = None, **named: Unpack[PreprocessOptions]
     ) -> None:
-        options: Options = {**DEFAULTS, **named}
+        options: PreprocessOptions = {**DEFAULTS, **named}
         self._shorter = None if options["shorter"] is None else integer("shorter", options["shorter"])
         self._depth = integer("depth", options["depth"])
         options |= {"shorter": self._shorter, "depth": self._depth, "fill": _of_channels("fill", options["fill"])}
@@ -425,7 +433,9 @@ class _Accepted(NamedTuple):
     fill: Any = None
 
 
-def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: object, options: Options) -> None:
+def _require_options(
+    sizes: tuple[int, int], shorter: int | None, letterbox: object, options: PreprocessOptions
+) -> None:
     """Refuse unknown words, and arguments that contradict each other or have no effect.
 
     Raises:
@@ -456,7 +466,7 @@ def _of_channels(argument: str, value: object) -> Any:
     return tuple(array.tolist()) if array.ndim else array.item()
 
 
-def _read_normal(options: Options) -> tuple[Any, Any]:
+def _read_normal(options: PreprocessOptions) -> tuple[Any, Any]:
     """``mean`` and ``std``, each None, a number or a tuple of one for each channel.
 
     Raises:
@@ -475,7 +485,7 @@ def _read_normal(options: Options) -> tuple[Any, Any]:
     return both[0], both[1]
 
 
-def _accepted_images(sizes: tuple[int, int], options: Options, *, says_type: bool) -> _Accepted:
+def _accepted_images(sizes: tuple[int, int], options: PreprocessOptions, *, says_type: bool) -> _Accepted:
     """Which images a recipe with these options accepts. says_type: the caller gave ``dtype``.
 
     Raises:
@@ -493,7 +503,7 @@ def _accepted_images(sizes: tuple[int, int], options: Options, *, says_type: boo
     return _Accepted(counted, is_normalized, request.mode != "nearest", together, narrows)
 
 
-def _request(options: Options) -> Request:
+def _request(options: PreprocessOptions) -> Request:
     return Request(mode=options["mode"], antialias=options["antialias"], like=options["like"])
 
 

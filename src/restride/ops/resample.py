@@ -34,7 +34,7 @@ from restride.ops.target import (
     Asked,
     Out,
     Result,
-    Target,
+    ResultTarget,
     read_layout,
     require_out_of_sum,
     require_room,
@@ -528,7 +528,7 @@ def _planned(src: TensorDesc, out: Out | None, limits: Limits, resized: Resizing
     if not resized.clips or resized.moves or not sums.numel:
         steps = steps_to(src, resized, sums, target, limits)
         return Plan(src, target.whole, steps, reads_result=reads_result)
-    steps = steps_to(src, resized, sums, Target(Site(RESULT, sums), sums, NO_ARITHMETIC), limits)
+    steps = steps_to(src, resized, sums, ResultTarget(Site(RESULT, sums), sums, NO_ARITHMETIC), limits)
     return ClippedPlan(src, sums, target, steps, reads_result=reads_result)
 
 
@@ -580,7 +580,9 @@ class ClippedPlan(Plan):
 
     __slots__ = ("_sums", "_target")
 
-    def __init__(self, src: TensorDesc, sums: TensorDesc, target: Target, steps: Steps, *, reads_result: bool) -> None:
+    def __init__(
+        self, src: TensorDesc, sums: TensorDesc, target: ResultTarget, steps: Steps, *, reads_result: bool
+    ) -> None:
         """steps: compute ``sums``, which are then clipped and go through the arithmetic of ``target``."""
         super().__init__(src, target.whole, steps, reads_result=reads_result)
         self._sums = sums
@@ -620,7 +622,7 @@ def steps_to(
     src: TensorDesc,
     resized: Resizing,
     sums: TensorDesc,
-    target: Target,
+    target: ResultTarget,
     limits: Limits,
 ) -> Steps:
     """The steps of a resampling that computes ``sums`` and writes them to ``target``."""
@@ -652,7 +654,7 @@ def _require_few_weights(resized: Resizing) -> None:
             )
 
 
-def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target) -> None:
+def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: ResultTarget) -> None:
     """Add steps that write one value to the outputs that read beyond the source, around the box of the others.
 
     If no source element is read, all outputs have that value: a crop beside the source, a gradient of nothing.
@@ -665,7 +667,7 @@ def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorD
         inner = Site(SOURCE, packed(whole.dtype, (0,)))
     else:
         inner = steps.new(box)
-        _add_passes(steps, src, resized.of_window(resized.inside), Target(inner, box, NO_ARITHMETIC))
+        _add_passes(steps, src, resized.of_window(resized.inside), ResultTarget(inner, box, NO_ARITHMETIC))
     dst = target.whole
     is_direct = (
         target.arithmetic.is_conversion and dst.dtype == whole.dtype and dst.is_packed and dst.strides is not None
@@ -688,7 +690,7 @@ def _saturated(value: float, dtype: DType) -> bytes:
     return element_bits(value, dtype).to_bytes(dtype.itemsize, "little")
 
 
-def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> None:
+def _add_passes(steps: Steps, src: Site, resized: Resizing, target: ResultTarget) -> None:
     """Add the passes in order, with the arithmetic in the last; between them are f32, or s32 for integer weights.
 
     If a library rounds after each axis, results between passes have its element type: u16 for Pillow's I;16. The result
@@ -720,7 +722,7 @@ def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> N
 
 
 def _add_one_pass(
-    steps: Steps, src: Site, tables: Tables, target: Target | None, dtype: DType, last: Arithmetic
+    steps: Steps, src: Site, tables: Tables, target: ResultTarget | None, dtype: DType, last: Arithmetic
 ) -> Site:
     """Add one pass into ``target``, or without one into a new buffer of type ``dtype``, with arithmetic ``last``."""
     axes = tuple(axis for axis, _ in tables)
@@ -743,7 +745,9 @@ def _add_one_pass(
         fits = sums.nbytes <= min(steps.limits.max_buffer_range, _MAX_PACKED_BYTES)
         if fits and not is_made_by_elements(src.desc, sums, tables, steps.limits):
             result = sums
-    into = target if target is not None and result is target.site.desc else Target(steps.new(result), result, last)
+    into = (
+        target if target is not None and result is target.site.desc else ResultTarget(steps.new(result), result, last)
+    )
     _add_pass(steps, src, tables, into)
     if target is not None and into is not target:
         steps.copy(into.site, *target)
@@ -756,7 +760,7 @@ def _pass_layout(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
     return packed(dtype, sizes, src.minor_to_major)
 
 
-def _add_pass(steps: Steps, src: Site, tables: Tables, target: Target) -> None:
+def _add_pass(steps: Steps, src: Site, tables: Tables, target: ResultTarget) -> None:
     site, whole, last = target
 
     def make() -> Iterable[KernelSpec]:

@@ -156,7 +156,7 @@ def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
         )
 
 
-class Target(NamedTuple):
+class ResultTarget(NamedTuple):
     """The destination of sums.
 
     site: the elements, in the operation's axes. whole: the layout of their buffer. arithmetic: applied to each sum
@@ -168,13 +168,13 @@ class Target(NamedTuple):
     arithmetic: Arithmetic
 
 
-def target_of(src: TensorDesc, out: Out | None, asked: Asked) -> Target:
+def target_of(src: TensorDesc, out: Out | None, asked: Asked) -> ResultTarget:
     """The target of ``reorder``, which moves each element of ``src``; ``out`` may be the source itself."""
     whole, site = destination(asked, src, out, in_place=True)
-    return Target(site, whole, arithmetic_of_result(src, whole, asked))
+    return ResultTarget(site, whole, arithmetic_of_result(src, whole, asked))
 
 
-def target_of_sums(src: TensorDesc, computed: TensorDesc, out: Out | None, asked: Asked) -> Target:
+def target_of_sums(src: TensorDesc, computed: TensorDesc, out: Out | None, asked: Asked) -> ResultTarget:
     """The target of sums of elements of ``src`` that have the type and sizes of ``computed``.
 
     Sums of f16 and f8e5m2 that keep their type, without scales, keep infinities.
@@ -183,7 +183,7 @@ def target_of_sums(src: TensorDesc, computed: TensorDesc, out: Out | None, asked
     full = arithmetic_of_result(computed, whole, asked)
     if full.is_conversion and computed.dtype != src.dtype == asked.dtype and src.dtype.name in ("f16", "f8e5m2"):
         full = replace(full, saturate=False)
-    return Target(site, whole, full)
+    return ResultTarget(site, whole, full)
 
 
 def require_out_of_sum(asked: Asked, src: TensorDesc, out: Out | None) -> None:

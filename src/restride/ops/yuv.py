@@ -20,10 +20,10 @@ from restride.plan.steps import SOURCE, Site, Steps
 from restride.plan.yuv import (
     CHANNELS,
     COLUMNS,
-    Colors,
     Format,
     FormatName,
     MatrixName,
+    YuvFactors,
     checked,
     reads_frames,
     writes_frames,
@@ -78,7 +78,9 @@ def yuv_to_rgb(
     return perform(yuv_plan, whole, out, form=form, colors=colors, layout=layout)
 
 
-def yuv_plan(src: TensorDesc, out: Out | None, limits: Limits, *, form: Format, colors: Colors, layout: Layout) -> Plan:
+def yuv_plan(
+    src: TensorDesc, out: Out | None, limits: Limits, *, form: Format, colors: YuvFactors, layout: Layout
+) -> Plan:
     """The plan of ``yuv_to_rgb``. Frames that cannot be read in place are copied first, and RGB is copied last."""
     rgb = packed(DTYPES["u8"], sizes_of_rgb(src))
     dst, site = destination(read_layout(rgb, layout, converts=False), src, out)

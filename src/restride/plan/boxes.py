@@ -69,7 +69,7 @@ COLUMNS = 4
 PAST = 0xFFFFFFFF
 """The range of columns after the last one, in the table of crop_pixels (``PAST`` in shaders/crop/crop_pixels.comp)."""
 
-ANYWHERE, BYTES, RUN, WORD = range(4)
+APART, BYTES, ADJACENT, WORD = range(4)
 """Arrangements of the channels of a source pixel in memory (``PIXELS`` in shaders/crop/crop_resize.comp)."""
 
 
@@ -358,10 +358,8 @@ def _invocation(
     are_words = problem.itemsize == 4
     has_one = not are_words or (is_packed and lane.size > MAX_CHANNELS)
     channels = 1 if has_one else _channels_per_invocation(lane.size)
-    kind, backwards = (
-        _pixels(problem, columns, lane, channels) if crops.columns.weights is not None else (ANYWHERE, False)
-    )
-    constants = {"TAPS": crops.few_taps, "PIXELS": kind, "BACKWARDS": backwards}
+    kind, backwards = _pixels(problem, columns, lane, channels) if crops.columns.weights is not None else (APART, False)
+    constants = {"TAPS": crops.few_taps, "PIXELS": kind, "CHANNELS_BACKWARDS": backwards}
     shader = "crop_resize_fixed" if is_fixed else "crop_resize"
     return _Invocation(shader, constants, channels, rows=MAX_ROWS if are_words else 1, backwards=backwards)
 
@@ -391,19 +389,19 @@ def _by_pixels(
         return None
     # Keeping the sums of a row for the next rows takes 144 registers on an NVIDIA GPU; a single row takes 64.
     rows = MAX_ROWS if limits.choices.neighbours else 1
-    return _Invocation("crop_pixels", {"BY_PIXELS": by_pixels, "ALIGNED": is_aligned}, channels, COLUMNS, rows)
+    return _Invocation("crop_pixels", {"BY_PIXELS": by_pixels, "WHOLE_QUADS": is_aligned}, channels, COLUMNS, rows)
 
 
 def _pixels(problem: Problem, columns: int, lane: Axis, channels: int) -> tuple[int, bool]:
     """How an invocation reads the channels of a pixel, and whether it begins with the last channel."""
     if problem.src_itemsize > 1 or (channels > 1 and abs(lane.src) != 1):
-        return ANYWHERE, False
+        return APART, False
     backwards = channels > 1 and lane.src < 0
     others = [axis.src for axis in problem.axes if axis is not lane]
     lowest = problem.src_offset - backwards * (channels - 1)
     if lane.size == channels and not any(number % 4 for number in (lowest, *others)):
         return WORD, backwards
-    return RUN if problem.axes[columns].src == channels else BYTES, backwards
+    return ADJACENT if problem.axes[columns].src == channels else BYTES, backwards
 
 
 def _in_quads(table: BoxTable) -> BoxTable:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from restride.kernel import Binding, Choices, KernelSpec, Limits, Run
+from restride.kernel import Binding, ByteRange, Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.dispatches import (
     GROUP_SIZE,
@@ -106,7 +106,7 @@ def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | Non
     return None if cut_walks is None else tuple(walk.problem(src.dtype.itemsize) for walk in cut_walks)
 
 
-def run_copied(src: TensorDesc, dst: TensorDesc) -> Run | None:
+def run_copied(src: TensorDesc, dst: TensorDesc) -> ByteRange | None:
     """The bytes to copy, if all elements are contiguous on both sides, in the same order; else None."""
     problems = copy_problems(src, dst)
     if problems is None or len(problems) != 1:
@@ -115,7 +115,7 @@ def run_copied(src: TensorDesc, dst: TensorDesc) -> Run | None:
     if len(problem.axes) > 1 or any((axis.src, axis.dst) != (1, 1) for axis in problem.axes):
         return None
     width = problem.itemsize
-    return Run(problem.src_offset * width, problem.dst_offset * width, problem.count * width)
+    return ByteRange(problem.src_offset * width, problem.dst_offset * width, problem.count * width)
 
 
 def byte_copy_kernels(axes: tuple[Axis, ...], src_offset: int, limits: Limits) -> tuple[KernelSpec, ...]:
@@ -289,9 +289,9 @@ def _copy_interleaved(problem: Problem, interleaved: _Interleaved, limits: Limit
     constants = {
         "BITS": 8 * problem.itemsize,
         "SRC_ROWS": max(channel.size // src_width, 1),
-        "SRC_WIDTH": src_width,
+        "SRC_CHANNELS": src_width,
         "DST_ROWS": channel.size // along.dst,
-        "DST_WIDTH": along.dst,
+        "DST_CHANNELS": along.dst,
         "BACKWARDS": along.src < 0,
         "WHOLE_LOADS": whole[0],
         "WHOLE_STORES": whole[1],

@@ -60,7 +60,7 @@ def general_kernels(region: Region, itemsize: int, limits: Limits, fill: int | N
         UnsupportedError: no cut of the region makes its buffers fit a binding, or a coordinate reaches 2^31.
     """
     words = max(itemsize // 4, 1)
-    constants = {"BITS": 8 * itemsize // words, "WORDS": words, "FILL": fill is not None}
+    constants = {"BITS": 8 * itemsize // words, "ELEMENT_WORDS": words, "IS_FILL": fill is not None}
     for part in digit_dispatches(region, (itemsize, itemsize), limits):
         push = {"src_base_or_low": part.bound.src_base, "dst_base": part.bound.dst_base, "pieces": part.pieces}
         if fill is None:
@@ -91,7 +91,7 @@ def digit_dispatches(
         for half in _halves(region, limits, _window_reach if has_room else _pair_reach):
             yield from digit_dispatches(half, itemsizes, limits, has_pairs=has_pairs)
         return
-    program = _Program(region)
+    program = _DigitProgram(region)
     packed = program.packed(*(program.terms_of(address) for address in (src, dst, *(pairs if has_pairs else ()))))
     src_base = src.const - windows[0].offset // itemsizes[0]
     dst_base = dst.const - windows[1].offset // itemsizes[1]
@@ -134,7 +134,7 @@ def _pair_reach(region: Region) -> int:
     return sum(high - low for low, high in (address.span for address in _addresses(region)[2:]))
 
 
-class _Program:
+class _DigitProgram:
     """A program of rows of four words: the axes, then the digits in the order they are needed."""
 
     def __init__(self, region: Region) -> None:

@@ -47,7 +47,7 @@ _MAX_COPIES = 4
 
 
 @dataclass(frozen=True)
-class Table:
+class LookupTable:
     """A table: the element type of its entries, and their bits, row by row.
 
     axis: every index along this axis of the source has a row of its own; None: there is one row for all.
@@ -72,7 +72,7 @@ class Table:
         """True if plans with this table may be kept."""
         return len(self.entries) <= _MAX_KEPT_BYTES
 
-    def window(self, part: range) -> Table:
+    def window(self, part: range) -> LookupTable:
         """The table of a part of its axis."""
         if self.axis is None:
             return self
@@ -87,7 +87,7 @@ class Table:
         return wide.reshape(self.rows, ENTRIES * self.words_of_entry)
 
 
-def lookup_walks(src: TensorDesc, dst: TensorDesc, table: Table, limits: Limits) -> tuple[Walk, ...] | None:
+def lookup_walks(src: TensorDesc, dst: TensorDesc, table: LookupTable, limits: Limits) -> tuple[Walk, ...] | None:
     """The strided walks of a look-up into ``dst``; None if there are none or too many: then one side must be copied."""
     strides = tuple(int(axis == table.axis) for axis in range(src.rank))
     rows = None if table.axis is None else SharedPlace(strides, (1,) * src.rank)
@@ -95,7 +95,7 @@ def lookup_walks(src: TensorDesc, dst: TensorDesc, table: Table, limits: Limits)
     return cut_walks if cut_walks is not None and limits.allow(len(cut_walks), src.numel) else None
 
 
-def lookup_kernels(cut_walks: Iterable[Walk], src: DType, table: Table, limits: Limits) -> tuple[KernelSpec, ...]:
+def lookup_kernels(cut_walks: Iterable[Walk], src: DType, table: LookupTable, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches of the walks over elements of type ``src``."""
     # The kernel uses the bits of an element as its entry number, but s8 -128, which has entry 0, has the bits of 128.
     words = np.roll(table.words, INDEXED[src.name] * table.words_of_entry, 1)
@@ -142,7 +142,7 @@ def _lookup(problem: Problem, words: npt.NDArray[np.uint32], limits: Limits) -> 
     return strided_kernel(shader, axes, constants, push, bound.windows, limits, each=each, parameters=parameters)
 
 
-class _Quads(NamedTuple):
+class _PixelQuads(NamedTuple):
     """A problem in which an invocation handles quads: four pixels, whose elements are contiguous in the source.
 
     axes: from pixel to pixel, the first one within a quad. plane: from element to element of a pixel. copies: an axis
@@ -203,7 +203,7 @@ def _is_interleaved(problem: Problem) -> bool:
     return (plane.src, plane.dst) == (1, 1) and 1 < plane.size <= MAX_CHANNELS and lane.dst == plane.size
 
 
-def _quads(problem: Problem) -> _Quads | None:
+def _quads(problem: Problem) -> _PixelQuads | None:
     """The problem by quads of pixels; None unless quads cover all pixels, and a quad is whole words.
 
     Patches of u8[28,28,3], u8[2,2,3,14,14]{strides=(1176,42,1,84,3)}: the lanes are axis (size 14, src 3, dst 1), the
@@ -229,7 +229,7 @@ def _quads(problem: Problem) -> _Quads | None:
         return None
     first = problem.src_offset - (plane.size - 1 if plane.src < 0 else 0)
     are_words = not any(start % 4 for start in (first, *(axis.src for axis in others)))
-    return _Quads(
+    return _PixelQuads(
         axes=(lane, *others),
         plane=plane,
         copies=copies,

@@ -196,7 +196,7 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
             "TAPS_0": _taps(problem.axes[inside.get(0, position)]),
             "TAPS_1": _taps(problem.axes[inside.get(1, position)]),
             "AXIS_1": inside.get(1, 0),
-            **({"RUN": shared} if shared else {}),
+            **({"RUN_LENGTH": shared} if shared else {}),
         }
     blocks = -(-row.size // rows)
     return Invocations(shader, problem, count * blocks, constants, {"row_pieces": pieces, "blocks": blocks})
@@ -235,7 +235,7 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     blocks = -(-size // each)
     constants = {
         "TAP_AXIS": position,
-        "ALIGNED": aligned,
+        "WHOLE_QUADS": aligned,
         "ROW_AXIS": row,
         "CHANNELS": channels,
         "CHANNEL_AXIS": pixel[-1],
@@ -292,7 +292,7 @@ def by_neighbours(problem: Problem) -> Invocations | None:
         return None
     aligned = whole_words and _reads_quads(problem, (0,))
     pieces = -(-first.size // 4)
-    constants = {"TAP_AXIS": tabled[0], "ALIGNED": aligned}
+    constants = {"TAP_AXIS": tabled[0], "WHOLE_QUADS": aligned}
     total, push = problem.count // first.size * pieces, {"row_pieces": pieces, "blocks": 1}
     return Invocations("resample_across", problem, total, constants, push)
 

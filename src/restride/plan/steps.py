@@ -9,14 +9,14 @@ from itertools import chain
 from typing import NamedTuple
 
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
-from restride.kernel import KernelSpec, Limits, Run
+from restride.kernel import ByteRange, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.layout.tensor_desc import packed
 from restride.layout.views import broadcast_to
 from restride.plan.convert import convert_kernels
 from restride.plan.copy import copy_kernels, run_copied
 from restride.plan.fill import pad_kernels, padding_copy_kernels, padding_kernels
-from restride.plan.lookup import Table, lookup_kernels, lookup_walks
+from restride.plan.lookup import LookupTable, lookup_kernels, lookup_walks
 
 SOURCE = 0
 RESULT = 1
@@ -50,7 +50,7 @@ class Step:
     src: Site
     dst: Site
     make: Callable[[], Iterable[KernelSpec]]
-    run: Run | None = None
+    run: ByteRange | None = None
     held: tuple[KernelSpec, ...] | None = None
     elsewhere: dict[tuple[int, int], Step] = field(default_factory=dict)
 
@@ -78,7 +78,7 @@ class Step:
                 moved = (kernel.at((of_src, of_dst)) for kernel in specs)
                 return tuple(moved) if isinstance(specs, tuple) else moved
 
-            run = self.run and Run(self.run.src_offset + of_src, self.run.dst_offset + of_dst, self.run.nbytes)
+            run = self.run and ByteRange(self.run.src_offset + of_src, self.run.dst_offset + of_dst, self.run.nbytes)
             step = Step(self.src, self.dst, make, run)
             if len(self.elsewhere) >= _MOST_ELSEWHERE:
                 self.elsewhere.clear()
@@ -143,7 +143,7 @@ class Steps:
 
         self.steps.append(Step(src, dst, make, run))
 
-    def look_up(self, src: Site, dst: Site, whole: TensorDesc, table: Table) -> None:
+    def look_up(self, src: Site, dst: Site, whole: TensorDesc, table: LookupTable) -> None:
         """Append steps that write the entry of ``table`` for every element of ``src`` to the same index of ``dst``.
 
         If there are no strided walks from one to the other, the side that is not strided is copied.

@@ -107,7 +107,7 @@ def light_kernels(
             **part.constants,
             "TIMES_ALPHA": alpha is not None,
             "SRC_BITS": 8 * problem.src_itemsize,
-            "QUADS": quads is not None,
+            "BY_QUADS": quads is not None,
         }
         parameters = pack_parameters(axes) + table
         return strided_kernel("light_elements", axes, constants, push, part.windows, limits, parameters=parameters)

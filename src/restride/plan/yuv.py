@@ -51,7 +51,7 @@ FORMATS: dict[FormatName, Format] = {
 }
 
 
-class Colors(NamedTuple):
+class YuvFactors(NamedTuple):
     """Integer factors from YUV to RGB, in units of 1 / f, f = 2^20; results are rounded halves up, clamped to 0..255.
 
     l = luma * (max(Y, min_luma) - zero), R = (l + v_to_r * (V - 128)) / f, B = (l + u_to_b * (U - 128)) / f, and
@@ -77,11 +77,11 @@ _SHARES: dict[MatrixName, tuple[Fraction, Fraction]] = {
 
 MATRICES = tuple(_SHARES)
 
-OPENCV = Colors(16, 16, 1220542, 1673527, -409993, -852492, 2116026)
+OPENCV = YuvFactors(16, 16, 1220542, 1673527, -409993, -852492, 2116026)
 """The factors of OpenCV: BT.601 in limited range, rounded to three decimals, with Y below black taken as black."""
 
 
-def colors(matrix: MatrixName, full_range: bool) -> Colors:
+def colors(matrix: MatrixName, full_range: bool) -> YuvFactors:
     """The factors of a matrix and a range, rounded to the nearest integer.
 
     Source: ITU-R BT.601-7, 2.5.1 to 2.5.3; BT.709-6, 3.2 to 3.5; full range: JFIF 1.02.
@@ -92,10 +92,10 @@ def colors(matrix: MatrixName, full_range: bool) -> Colors:
     luma, chroma = (Fraction(1), Fraction(1)) if full_range else (Fraction(255, 219), Fraction(255, 224))
     u, v = 2 * (1 - blue) * chroma, 2 * (1 - red) * chroma
     factors = (luma, v, -u * blue / green, -v * red / green, u)
-    return Colors(0 if full_range else 16, 0, *(round(factor * (1 << FRACTION_BITS)) for factor in factors))
+    return YuvFactors(0 if full_range else 16, 0, *(round(factor * (1 << FRACTION_BITS)) for factor in factors))
 
 
-def checked(format: Any, matrix: Any, full_range: Any, like: Any) -> tuple[Format, Colors]:  # noqa: A002 - public name
+def checked(format: Any, matrix: Any, full_range: Any, like: Any) -> tuple[Format, YuvFactors]:  # noqa: A002 - public name
     """The format and the factors that the arguments of ``rs.yuv_to_rgb`` name.
 
     Raises:
@@ -166,7 +166,9 @@ def writes_frames(dst: TensorDesc) -> bool:
     return to_column == 1 and not any(start % 4 for start in (*starts, to_channel))
 
 
-def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, limits: Limits) -> Iterator[KernelSpec]:
+def yuv_kernels(
+    src: TensorDesc, dst: TensorDesc, form: Format, colors: YuvFactors, limits: Limits
+) -> Iterator[KernelSpec]:
     """Dispatches from YUV frames, [..., 3/2 rows, columns], to RGB frames, [..., rows, columns, 3].
 
     ``reads_frames`` and ``writes_frames`` must accept the layouts. dst has a multiple of four columns: if src has two
@@ -213,7 +215,7 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
             "last_chunk": last,
             **colors._asdict(),
         }
-        constants = {"ALIGNED": aligned, "INTERLEAVED": to_channel == 1, "CHROMA_STEP": chroma_step}
+        constants = {"LUMA_ALIGNED": aligned, "INTERLEAVED": to_channel == 1, "CHROMA_STEP": chroma_step}
         yield strided_kernel("yuv_to_rgb", walked, constants, push, windows, limits)
 
 

@@ -18,7 +18,7 @@ MAX_ELEMENTS = 1 << 27
 """Maximum number of elements of an array that is computed: 1 GiB in f64, and a few such arrays exist at a time."""
 
 
-class RuleArguments(TypedDict, total=False):
+class ReferenceRuleArguments(TypedDict, total=False):
     """Keywords that ``resample`` and ``resample_backward`` share; ``resample`` explains them."""
 
     coordinates: str | None
@@ -34,7 +34,7 @@ class RuleArguments(TypedDict, total=False):
     dtype: Any
 
 
-class ResampleArguments(RuleArguments, total=False):
+class ReferenceResampleArguments(ReferenceRuleArguments, total=False):
     """Keywords of ``resample``."""
 
     extrapolation_value: float
@@ -51,7 +51,7 @@ class ResampleArguments(RuleArguments, total=False):
     out: Any
 
 
-class BoxArguments(ResampleArguments, total=False):
+class BoxArguments(ReferenceResampleArguments, total=False):
     """Keywords of ``crop_resize``."""
 
     mode: Any

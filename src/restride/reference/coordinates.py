@@ -40,7 +40,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Axis:
+class ResampledAxis:
     """One axis of a resampling, with those values of the rules that callers pass for each axis.
 
     scale: output elements for each source element, ``size / source_size`` unless the caller chose it. roi: the first
@@ -60,31 +60,31 @@ class Axis:
         return self.scale * self.source_size
 
 
-def _half_pixel(axis: Axis, o: int) -> Fraction:
+def _half_pixel(axis: ResampledAxis, o: int) -> Fraction:
     return (o + HALF) / axis.scale - HALF
 
 
-def _half_pixel_symmetric(axis: Axis, o: int) -> Fraction:
+def _half_pixel_symmetric(axis: ResampledAxis, o: int) -> Fraction:
     return HALF * axis.source_size * (1 - axis.size / axis.length) + _half_pixel(axis, o)
 
 
-def _pytorch_half_pixel(axis: Axis, o: int) -> Fraction:
+def _pytorch_half_pixel(axis: ResampledAxis, o: int) -> Fraction:
     return _half_pixel(axis, o) if axis.size > 1 else Fraction(0)
 
 
-def _align_corners(axis: Axis, o: int) -> Fraction:
+def _align_corners(axis: ResampledAxis, o: int) -> Fraction:
     return o * (axis.source_size - 1) / (axis.length - 1) if axis.length != 1 else Fraction(0)
 
 
-def _asymmetric(axis: Axis, o: int) -> Fraction:
+def _asymmetric(axis: ResampledAxis, o: int) -> Fraction:
     return o / axis.scale
 
 
-def _tf_half_pixel_for_nn(axis: Axis, o: int) -> Fraction:
+def _tf_half_pixel_for_nn(axis: ResampledAxis, o: int) -> Fraction:
     return (o + HALF) / axis.scale
 
 
-def _tf_crop_and_resize(axis: Axis, o: int) -> Fraction:
+def _tf_crop_and_resize(axis: ResampledAxis, o: int) -> Fraction:
     start, end = axis.roi or (Fraction(0), Fraction(1))
     last = axis.source_size - 1
     if axis.length == 1:
@@ -92,7 +92,7 @@ def _tf_crop_and_resize(axis: Axis, o: int) -> Fraction:
     return start * last + o * (end - start) * last / (axis.length - 1)
 
 
-_FORMULAS: dict[str, Callable[[Axis, int], Fraction]] = {
+_FORMULAS: dict[str, Callable[[ResampledAxis, int], Fraction]] = {
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
     "pytorch_half_pixel": _pytorch_half_pixel,
@@ -106,7 +106,7 @@ COORDINATES = tuple(_FORMULAS)
 """ONNX's names of the rules."""
 
 
-def source_coordinate(axis: Axis, o: int) -> Fraction:
+def source_coordinate(axis: ResampledAxis, o: int) -> Fraction:
     """The coordinate that output ``o`` reads; source element j has its centre at j. half_pixel, 2 -> 3, o = 1: 1/2."""
     if axis.offsets is not None:
         input_offset, output_offset = axis.offsets
@@ -114,7 +114,7 @@ def source_coordinate(axis: Axis, o: int) -> Fraction:
     return _FORMULAS[axis.rules.coordinates](axis, o)
 
 
-def is_extrapolated(axis: Axis, s: Fraction) -> bool:
+def is_extrapolated(axis: ResampledAxis, s: Fraction) -> bool:
     """True beyond the centres of the first and last element with tf_crop_and_resize; other rules read the end there."""
     return axis.rules.coordinates == "tf_crop_and_resize" and not 0 <= s <= axis.source_size - 1
 
@@ -131,6 +131,6 @@ NEAREST = tuple(_ROUNDED)
 """Names of the roundings of a coordinate to one element."""
 
 
-def nearest_index(axis: Axis, s: Fraction) -> int:
+def nearest_index(axis: ResampledAxis, s: Fraction) -> int:
     """The element that mode nearest reads. s = 1/2: 1 with half_up, 0 with round_prefer_floor."""
     return min(max(_ROUNDED[axis.rules.nearest](s), 0), axis.source_size - 1)

@@ -9,7 +9,7 @@ import numpy as np
 from restride.arguments import integers
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import Array, RuleArguments, as_array, as_axes, describe
+from restride.reference.arguments import Array, ReferenceRuleArguments, as_array, as_axes, describe
 from restride.reference.conversion import round_once
 from restride.reference.like import answer_like, request_like
 from restride.reference.request import MAX_WEIGHTS
@@ -25,7 +25,7 @@ def resample_backward(
     scales: Any = None,
     axes: Any = None,
     mode: Any = None,
-    **others: Unpack[RuleArguments],
+    **others: Unpack[ReferenceRuleArguments],
 ) -> Array:
     """The gradient of ``resample``'s source, given that of its result: transposed matrices, in f64, rounded once.
 
@@ -64,7 +64,7 @@ def resample_backward_limits(
     scales: Any = None,
     axes: Any = None,
     mode: Any = None,
-    **others: Unpack[RuleArguments],
+    **others: Unpack[ReferenceRuleArguments],
 ) -> tuple[Array, Array]:
     """The lowest and the highest correct result of each element, for f32 weights and f32 sums.
 
@@ -88,10 +88,10 @@ def _problem(
     scales: object = None,
     axes: Any = None,
     mode: object = None,
-    **others: Unpack[RuleArguments],
+    **others: Unpack[ReferenceRuleArguments],
 ) -> tuple[Array, WeightedAxes, DType]:
     """Check the arguments; return ``grad`` as an array, the transposed rows of each axis, and the element type."""
-    if unknown := sorted(set(others) - set(RuleArguments.__annotations__)):
+    if unknown := sorted(set(others) - set(ReferenceRuleArguments.__annotations__)):
         raise TypeError(f"resample_backward has no argument {unknown[0]!r}")
     rules = dict(others)
     dtype = rules.pop("dtype", None)

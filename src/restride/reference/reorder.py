@@ -94,7 +94,7 @@ def reorder(
     if len(groups) != array.ndim or min(groups, default=1) < 1:
         raise DescriptorError(f"group_sizes {list(groups)} must be one integer >= 1 an axis of {describe(array)}")
     dst_groups = tuple(groups[axis] for axis in order)
-    steps = Steps(
+    steps = ReorderSteps(
         order,
         src_scale=entries("src_scale", src_scale, array.shape, groups, neutral=1),
         src_zero_point=entries("src_zero_point", src_zero_point, array.shape, groups, neutral=0),
@@ -175,7 +175,7 @@ _MIN_NORMAL = np.float32(2.0**-126)
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class ReorderSteps:
     """The computation of a reorder between its two conversions; None means that a step is left out.
 
     ``src_*`` have the sizes of the source, ``dst_*`` those of the result, whose axis k is axis ``order[k]`` of the
@@ -228,7 +228,7 @@ def entries(
     return None if (values == neutral).all() else values
 
 
-def compute(array: Array, old: Array | None, steps: Steps, rounding: str) -> Array:
+def compute(array: Array, old: Array | None, steps: ReorderSteps, rounding: str) -> Array:
     """``(src_scale * (array - src_zero_point) + sum_scale * old) / dst_scale + dst_zero_point`` in f32.
 
     ``array`` and ``old`` are elements of any type, rounded to f32 once. Each step is one correctly rounded operation of

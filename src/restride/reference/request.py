@@ -1,4 +1,4 @@
-"""A resampling request: the checked arguments, as an Axis for each resampled axis and the part to compute."""
+"""A resampling request: the checked arguments, as a ResampledAxis for each resampled axis and the part to compute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from restride.arguments import integers
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference.arguments import Array, as_axes, describe, require_few_elements
-from restride.reference.coordinates import COORDINATES, HALF, NEAREST, Axis, Rules
+from restride.reference.coordinates import COORDINATES, HALF, NEAREST, ResampledAxis, Rules
 from restride.reference.weights import AREA_MODES, MODES
 
 POLICIES = ("stretch", "not_larger", "not_smaller")
@@ -26,7 +26,7 @@ MAX_WEIGHTS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class ReferenceRequest:
     """A resampling of ``array``: along ``axes[k]``, in ``[0, rank)``, by ``how[k]``; only ``parts[k]`` is computed.
 
     like: the library whose result is computed. word: its name of the mode. factors: scales that enter the library's
@@ -36,7 +36,7 @@ class Request:
     array: Array
     rules: Rules
     axes: tuple[int, ...]
-    how: tuple[Axis, ...]
+    how: tuple[ResampledAxis, ...]
     parts: tuple[range, ...]
     factors: tuple[float, ...] | None = None
     like: str | None = None
@@ -74,7 +74,7 @@ class Request:
 
 def resample_request(
     array: Array, sizes: Any, scales: Any, axes: Any, rules: Rules, window: Any = None, like: Any = None, word: str = ""
-) -> Request:
+) -> ReferenceRequest:
     """The request for a resampling of ``array`` by these arguments.
 
     Raises:
@@ -114,7 +114,7 @@ def resample_request(
     (cubic_a,) = numbers("cubic_a", (rules.cubic_a,), array)
     hashable = replace(rules, cubic_a=cubic_a, roi=None, input_offsets=None, output_offsets=None)
     how = tuple(
-        Axis(
+        ResampledAxis(
             old[k],
             new_sizes[k],
             factors[k],
@@ -126,12 +126,12 @@ def resample_request(
     )
     parts = _parts(window, new_sizes, array)
     library_scales = None if scales is None or rules.recompute_scale_factor else tuple(map(float, scales))
-    request = Request(array, rules, indices, how, parts, library_scales, like, word)
+    request = ReferenceRequest(array, rules, indices, how, parts, library_scales, like, word)
     require_few(request, parts)
     return request
 
 
-def require_few(request: Request, parts: Sequence[range]) -> None:
+def require_few(request: ReferenceRequest, parts: Sequence[range]) -> None:
     """Check that the outputs ``parts`` along each axis are few enough to be computed.
 
     Raises:

@@ -16,11 +16,11 @@ import numpy as np
 from restride.arguments import integers
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import Array, ResampleArguments, as_array, describe
+from restride.reference.arguments import Array, ReferenceResampleArguments, as_array, describe
 from restride.reference.conversion import convert
 from restride.reference.like import answer_like, clipped_like, request_like, rounding_between_like, rounding_like
 from restride.reference.reorder import entries, reorder
-from restride.reference.request import Request
+from restride.reference.request import ReferenceRequest
 from restride.reference.weights import Answer, WeightedAxes, weight_rows
 
 # Bounds the error of nested weighted sums that are evaluated in f32; the derivation is below.
@@ -169,14 +169,14 @@ _STEPS = (*NEUTRAL, "sum_scale", "post_ops", "rounding", "saturate", "out")
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ResampleCall:
     """A checked call of ``resample``.
 
     answer: the result as the library named by ``like`` computes it; None if the request's rules give it. steps: the
     arithmetic, as arguments of ``reorder``.
     """
 
-    request: Request
+    request: ReferenceRequest
     answer: Answer | None
     extrapolation_value: float
     target: DType
@@ -223,7 +223,7 @@ def says_f32(dtype: object, out: object) -> bool:
     return asked is not None and as_dtype(asked) == "f32"
 
 
-def weighted_axes(request: Request, answer: Answer | None) -> WeightedAxes:
+def weighted_axes(request: ReferenceRequest, answer: Answer | None) -> WeightedAxes:
     """The rows of weights along each axis: a library's own, or those of the request's rules."""
     if isinstance(answer, list):
         parts = dict(zip(request.axes, request.parts, strict=True))
@@ -240,10 +240,10 @@ def problem_of(
     scales: object = None,
     axes: object = None,
     mode: object = None,
-    **others: Unpack[ResampleArguments],
-) -> Problem:
+    **others: Unpack[ReferenceResampleArguments],
+) -> ResampleCall:
     """Check the arguments of ``resample``."""
-    if unknown := sorted(set(others) - set(ResampleArguments.__annotations__)):
+    if unknown := sorted(set(others) - set(ReferenceResampleArguments.__annotations__)):
         raise TypeError(f"resample has no argument {unknown[0]!r}")
     array = as_array(x)
     rules: dict[str, Any] = {"mode": mode, **others}
@@ -265,7 +265,7 @@ def problem_of(
         new = [size if part is None else part for size, part in zip(array.shape, parts, strict=True)]
         if list(old.shape) != new or target != old.dtype:
             raise DescriptorError(f"out {describe(old)} must have the sizes {new} and the type {target} of the result")
-    return Problem(request, answer_like(request), extrapolation_value, target, steps)
+    return ResampleCall(request, answer_like(request), extrapolation_value, target, steps)
 
 
 def resample(
@@ -274,7 +274,7 @@ def resample(
     scales: Any = None,
     axes: Any = None,
     mode: Any = None,
-    **others: Unpack[ResampleArguments],
+    **others: Unpack[ReferenceResampleArguments],
 ) -> Array:
     """Resize ``x`` along some axes, to ``sizes`` or by ``scales``.
 
@@ -345,7 +345,7 @@ def resample_bound(
     scales: Any = None,
     axes: Any = None,
     mode: Any = None,
-    **others: Unpack[ResampleArguments],
+    **others: Unpack[ReferenceResampleArguments],
 ) -> Array:
     """A bound on the error of an f32 evaluation of each sum, before arithmetic and the last rounding; f64.
 
@@ -369,7 +369,7 @@ def resample_limits(
     scales: Any = None,
     axes: Any = None,
     mode: Any = None,
-    **others: Unpack[ResampleArguments],
+    **others: Unpack[ReferenceResampleArguments],
 ) -> tuple[Array, Array]:
     """The lowest and the highest correct result of each output element, both inclusive, in the element type.
 
@@ -402,7 +402,7 @@ def resample_limits(
         return unlimited_where(unbounded, limits, problem.target)
 
 
-def _nearest_result(problem: Problem) -> Array:
+def _nearest_result(problem: ResampleCall) -> Array:
     """The result in mode nearest: each is one source element with its bits, to which ``reorder`` is then applied."""
     result = problem.array
     for axis, rows in problem.weighted:
@@ -418,7 +418,7 @@ def _nearest_result(problem: Problem) -> Array:
     return reorder(result, dtype=problem.target, **problem.steps)
 
 
-def _sums(problem: Problem) -> Array:
+def _sums(problem: ResampleCall) -> Array:
     """The weighted sums in f64, which holds every interpolated type."""
     if problem.integers is not None:
         return problem.integers
@@ -429,7 +429,7 @@ def _sums(problem: Problem) -> Array:
     return np.where(problem.extrapolated, value.astype(np.float64), sums)
 
 
-def _bound(problem: Problem) -> Array:
+def _bound(problem: ResampleCall) -> Array:
     if problem.integers is not None:
         return np.zeros(problem.integers.shape)
     if (rounding := rounding_between_like(problem.request)) is not None:
@@ -438,7 +438,7 @@ def _bound(problem: Problem) -> Array:
     return np.where(problem.extrapolated, 0.0, bound)
 
 
-def _apply_arithmetic(problem: Problem, sums: Array) -> Array:
+def _apply_arithmetic(problem: ResampleCall, sums: Array) -> Array:
     """The f64 sums if there is no arithmetic; else f32: the rounded sums after the steps of ``reorder``."""
     sums = clipped_like(problem.request, sums)
     if (rounding := rounding_like(problem.request)) is not None:
@@ -452,7 +452,7 @@ def _apply_arithmetic(problem: Problem, sums: Array) -> Array:
     return reorder(convert(sums, np.float32), **(steps | {"out": old}))
 
 
-def _converted(problem: Problem, values: Array) -> Array:
+def _converted(problem: ResampleCall, values: Array) -> Array:
     """The last rounding, from f64 sums or f32 results to the target type."""
     name, steps = problem.target.name, problem.steps
     keeps_infinities = (
@@ -468,7 +468,7 @@ def _sorted(one: Array, other: Array) -> tuple[Array, Array]:
     return np.where(swaps, other, one), np.where(swaps, one, other)
 
 
-def _limits(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
+def _limits(problem: ResampleCall, low: Array, high: Array) -> tuple[Array, Array]:
     """The lowest and highest result for a number from ``low`` to ``high``."""
     if problem.target == "pred":  # the lowest is 0 if the number can be zero, the highest 1 if it can be nonzero
         return ~((low <= 0) & (high >= 0)), (low != 0) | (high != 0)

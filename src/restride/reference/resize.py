@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from restride.errors import DescriptorError
-from restride.reference.arguments import Array, ResampleArguments, as_array, describe
+from restride.reference.arguments import Array, ReferenceResampleArguments, as_array, describe
 from restride.reference.resample import resample, resample_limits
 
 _F32_UNIT = 2.0**-24  # largest relative error of one rounding to f32
@@ -23,7 +23,7 @@ def resize(
     linear_light: bool = False,
     premultiply: bool = False,
     mode: Any = None,
-    **resampling: Unpack[ResampleArguments],
+    **resampling: Unpack[ReferenceResampleArguments],
 ) -> Array:
     """Resample ``x``, or its codes, u8 or u16, in linear light, weighted by alpha, or both.
 
@@ -61,7 +61,7 @@ def resize_limits(
     linear_light: bool = False,
     premultiply: bool = False,
     mode: Any = None,
-    **resampling: Unpack[ResampleArguments],
+    **resampling: Unpack[ReferenceResampleArguments],
 ) -> tuple[Array, Array]:
     """The lowest and the highest correct result of ``resize`` by a device whose light is f32.
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from restride.reference.arguments import Array
-from restride.reference.coordinates import Axis, is_extrapolated, nearest_index, source_coordinate
+from restride.reference.coordinates import ResampledAxis, is_extrapolated, nearest_index, source_coordinate
 
 # Weights are exact integers, divided once.
 #
@@ -30,7 +30,7 @@ AREA_MODES = ("area", "area_weighted")
 _RADIUS = {"linear": 1, "cubic": 2}
 
 
-def weights(axis: Axis, o: int, s: Fraction) -> dict[int, float]:
+def weights(axis: ResampledAxis, o: int, s: Fraction) -> dict[int, float]:
     """The weights of output ``o`` at coordinate ``s``, by source index: each the f64 nearest to the exact one."""
     if axis.rules.mode == "nearest":
         return {nearest_index(axis, s): 1.0}
@@ -57,7 +57,7 @@ def _shares(start: Fraction, stop: Fraction) -> dict[int, float]:
     return {j: float(part / (stop - start)) for j, part in parts.items()}
 
 
-def _raw_weights(axis: Axis, s: Fraction) -> dict[int, int]:
+def _raw_weights(axis: ResampledAxis, s: Fraction) -> dict[int, int]:
     """Integers proportional to the filter at every source index that it reaches, as if the axis had no ends.
 
     If the filter is not widened they add up to ``F(0)``, so that dividing by their sum changes nothing.
@@ -84,7 +84,7 @@ def _keys(distance: int, one: int, a: Fraction) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ReferenceRows:
     """``weight[r, k]`` is the weight of column ``index[r, k]`` in row r; rows with fewer taps end in weights of 0.
 
     ``extrapolated[r]``: row r reads nothing, and its result is the extrapolation value.
@@ -98,7 +98,7 @@ class Rows:
     @classmethod
     def of(
         cls, table: Sequence[Iterable[tuple[int, float]]], columns: int, extrapolated: Sequence[bool] | None = None
-    ) -> Rows:
+    ) -> ReferenceRows:
         """Rows from (column, weight) pairs; a column beyond an end is replaced by the column at that end."""
         pairs = [list(row) for row in table]
         shape = (len(pairs), max(map(len, pairs), default=0))
@@ -118,10 +118,10 @@ class Rows:
         """True if every row has one element with weight 1, or none."""
         return bool(((self.weight == 0) | (self.weight == 1)).all() and (self.taps <= 1).all())
 
-    def part(self, rows: range) -> Rows:
+    def part(self, rows: range) -> ReferenceRows:
         """The rows in the range ``rows``."""
         here = slice(rows.start, rows.stop)
-        return Rows(self.index[here], self.weight[here], self.columns, self.extrapolated[here])
+        return ReferenceRows(self.index[here], self.weight[here], self.columns, self.extrapolated[here])
 
     def times(self, values: Array, axis: int, *, absolute: bool = False) -> Array:
         """The weighted sums of ``values`` (f64) along ``axis``, or, if ``absolute``, the sums of ``|weight * value|``.
@@ -142,7 +142,7 @@ class Rows:
             total += np.where(factor == 0, -0.0, factor * (np.abs(tap) if absolute else tap))
         return total
 
-    def transposed(self) -> Rows:
+    def transposed(self) -> ReferenceRows:
         """The transposed matrix, with weights rounded to f32: row j has, in order, all rows here that read column j.
 
         Extrapolated rows read nothing.
@@ -157,41 +157,41 @@ class Rows:
         weight = np.zeros(index.shape)
         index[column, place] = row
         weight[column, place] = self.weight[row, k].astype(np.float32)
-        return Rows(index, weight, len(self.index), np.zeros(self.columns, bool))
+        return ReferenceRows(index, weight, len(self.index), np.zeros(self.columns, bool))
 
 
 @lru_cache(maxsize=64)
-def weight_rows(axis: Axis, start: int, stop: int) -> Rows:
+def weight_rows(axis: ResampledAxis, start: int, stop: int) -> ReferenceRows:
     """The rows of output indices ``start`` to ``stop - 1``."""
     coordinates = [source_coordinate(axis, o) for o in range(start, stop)]
     table = [weights(axis, o, s).items() for o, s in zip(range(start, stop), coordinates, strict=True)]
-    return Rows.of(table, axis.source_size, [is_extrapolated(axis, s) for s in coordinates])
+    return ReferenceRows.of(table, axis.source_size, [is_extrapolated(axis, s) for s in coordinates])
 
 
-WeightedAxes = Sequence[tuple[int, Rows]]
+WeightedAxes = Sequence[tuple[int, ReferenceRows]]
 """Axes of an array, each with its rows of weights."""
 
 # The integer arithmetic of libraries: converts weights to integers, and sums integers with them.
 
-Answer = Array | list[tuple[int, Rows]]
+Answer = Array | list[tuple[int, ReferenceRows]]
 """The whole result if a library computes it in integers, else the rows of weights whose sums it approximates."""
 
 
-def picks(indices: Sequence[int], columns: int) -> Rows:
+def picks(indices: Sequence[int], columns: int) -> ReferenceRows:
     """Rows that each have one element, with weight 1."""
-    return Rows.of([[(at, 1.0)] for at in indices], columns)
+    return ReferenceRows.of([[(at, 1.0)] for at in indices], columns)
 
 
-def integer_sums(values: Array, axis: int, rows: Rows) -> Array:
+def integer_sums(values: Array, axis: int, rows: ReferenceRows) -> Array:
     """Sums of integers with integer weights, which f64 holds exactly."""
     sums: Array = rows.times(values.astype(np.float64), axis).astype(np.int64)
     return sums
 
 
-def in_steps(rows: Rows, whole: Callable[[float], int]) -> Rows:
+def in_steps(rows: ReferenceRows, whole: Callable[[float], int]) -> ReferenceRows:
     """The rows with weights that ``whole`` converts to integers."""
     weight = np.array([[whole(value) for value in row] for row in rows.weight.tolist()], np.float64)
-    return Rows(rows.index, weight.reshape(rows.weight.shape), rows.columns, rows.extrapolated)
+    return ReferenceRows(rows.index, weight.reshape(rows.weight.shape), rows.columns, rows.extrapolated)
 
 
 def half_away(value: float) -> int:

@@ -66,7 +66,7 @@ _SPELLINGS = {
 
 
 @dataclass(frozen=True)
-class Axis:
+class SourceAxis:
     """One axis, as a source states it.
 
     name: empty if it has none. unit: in the source's spelling, None if it has none. step: distance of neighbouring
@@ -94,7 +94,7 @@ class Axis:
         return known.get(text) or known.get(text.lower().removesuffix("s").replace("metre", "meter"))
 
 
-def stated_axes(source: object) -> tuple[Axis, ...]:
+def stated_axes(source: object) -> tuple[SourceAxis, ...]:
     """The axes that ``source`` names, in its order; none if it names none.
 
     The axes of a ``LazyArray`` have the names of its source, and pixel sizes where elements are the source's own.
@@ -106,7 +106,7 @@ def stated_axes(source: object) -> tuple[Axis, ...]:
         axes = _of_lazy(source)
     elif (series := series_of(source)) is not None:
         sizes = sizes_of(series)
-        axes = tuple(Axis(name, *sizes.get(name, ())) for name in names_of(series, source))
+        axes = tuple(SourceAxis(name, *sizes.get(name, ())) for name in names_of(series, source))
     elif reader := _READERS.get(library_of(source)):
         axes = reader(source)
     else:
@@ -114,7 +114,7 @@ def stated_axes(source: object) -> tuple[Axis, ...]:
     return axes if any(axis.name for axis in axes) else ()
 
 
-def letters(axes: Sequence[Axis]) -> str:
+def letters(axes: Sequence[SourceAxis]) -> str:
     """The axes by the letters of OME-Zarr. Pages of a TIFF without a name are z, with a ``UserWarning``.
 
     Raises:
@@ -145,7 +145,7 @@ def letters(axes: Sequence[Axis]) -> str:
     return found
 
 
-def rows_and_columns(axes: Sequence[Axis]) -> tuple[int, int]:
+def rows_and_columns(axes: Sequence[SourceAxis]) -> tuple[int, int]:
     """The positions of y and x.
 
     Raises:
@@ -165,7 +165,7 @@ def rows_and_columns(axes: Sequence[Axis]) -> tuple[int, int]:
     return y[0], x[0]
 
 
-def _remedy(axes: Sequence[Axis]) -> tuple[str, str, str]:
+def _remedy(axes: Sequence[SourceAxis]) -> tuple[str, str, str]:
     """A rule to name all axes, and how, in Python and for a command.
 
     Known axes keep their letters, the others get unused letters, y and x first. If two axes mean the same, the last one
@@ -183,7 +183,7 @@ def _remedy(axes: Sequence[Axis]) -> tuple[str, str, str]:
 # Readers of axes, each for the arrays of one library.
 
 
-def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
+def _of_lazy(lazy: LazyArray) -> tuple[SourceAxis, ...]:
     given, added, work = lazy._given, lazy._added, lazy._work  # noqa: SLF001 - of the same package
     inner = stated_axes(given)
     if not inner:
@@ -194,17 +194,17 @@ def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
         ends = [range(min(size, 1)), range(max(size - 1, 0), size)]  # the first and the last element
         read = [work.along(axis, end)[before] for end in ends]
         if read[0] is None:
-            axes.append(Axis(""))
+            axes.append(SourceAxis(""))
             continue
         source = read[0][0]
         stated = inner[source]
         is_kept = read == [(source, end) for end in ends]
-        is_bare = stated == Axis(stated.name)
-        axes.append(stated if is_kept or is_bare else Axis(stated.name, origin=math.nan))
+        is_bare = stated == SourceAxis(stated.name)
+        axes.append(stated if is_kept or is_bare else SourceAxis(stated.name, origin=math.nan))
     return tuple(axes)
 
 
-def _of_zarr(array: Any) -> tuple[Axis, ...]:
+def _of_zarr(array: Any) -> tuple[SourceAxis, ...]:
     if not hasattr(array, "metadata"):
         return ()
     names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or ()
@@ -226,7 +226,7 @@ def _of_zarr(array: Any) -> tuple[Axis, ...]:
     return axes
 
 
-def _named(names: object, rank: int, where: str) -> tuple[Axis, ...]:
+def _named(names: object, rank: int, where: str) -> tuple[SourceAxis, ...]:
     """Axes with these names. Those that xarray calls dim_0, dim_1, ... have no name.
 
     Raises:
@@ -235,7 +235,7 @@ def _named(names: object, rank: int, where: str) -> tuple[Axis, ...]:
     if not isinstance(names, Sequence) or isinstance(names, str) or len(names) not in (0, rank):
         raise DescriptorError(f"{where} must be {rank} names, got {names!r}")
     each = ["" if name is None or name == f"dim_{place}" else str(name) for place, name in enumerate(names)]
-    return tuple(map(Axis, each))
+    return tuple(map(SourceAxis, each))
 
 
 def groups_above(array: Any) -> Iterator[tuple[Any, str]]:
@@ -267,7 +267,7 @@ def groups_above(array: Any) -> Iterator[tuple[Any, str]]:
             ) from error
 
 
-def _of_ome(group: Any, path: str, rank: int) -> tuple[Axis, ...]:
+def _of_ome(group: Any, path: str, rank: int) -> tuple[SourceAxis, ...]:
     """Axes of an array by the metadata of OME-Zarr in a group; none if they do not list the array.
 
     Raises:
@@ -293,7 +293,7 @@ def _of_ome(group: Any, path: str, rank: int) -> tuple[Axis, ...]:
     return ()
 
 
-def _of_multiscale(image: Mapping[str, Any], level: Mapping[str, Any], rank: int) -> tuple[Axis, ...]:
+def _of_multiscale(image: Mapping[str, Any], level: Mapping[str, Any], rank: int) -> tuple[SourceAxis, ...]:
     """Axes of a level, whose own transformations are applied before those of the whole image."""
     stated = image.get("axes", AXES)  # OME-Zarr 0.1 and 0.2 do not name axes, and always have all five
     if "axes" not in image and rank != len(AXES):  # multiscales that do not follow OME
@@ -303,9 +303,9 @@ def _of_multiscale(image: Mapping[str, Any], level: Mapping[str, Any], rank: int
     axes = []
     for entry in stated:
         if isinstance(entry, str):  # OME-Zarr 0.3
-            axes.append(Axis(entry))
+            axes.append(SourceAxis(entry))
             continue
-        axis = Axis(entry["name"], entry.get("unit"))
+        axis = SourceAxis(entry["name"], entry.get("unit"))
         kind = {"channel": "c", "time": "t"}.get(entry.get("type", ""))
         axes.append(replace(axis, name=kind) if axis.letter is None and kind else axis)
     transformations = [*level.get("coordinateTransformations", ()), *image.get("coordinateTransformations", ())]
@@ -336,7 +336,7 @@ def _of_multiscale(image: Mapping[str, Any], level: Mapping[str, Any], rank: int
     return tuple(axes)
 
 
-def _of_xarray(array: Any) -> tuple[Axis, ...]:
+def _of_xarray(array: Any) -> tuple[SourceAxis, ...]:
     axes = _named([str(dim) for dim in array.dims], array.ndim, "dims")
     return tuple(
         _along(axis, array.coords[dim]) if dim in array.coords and axis.letter not in (None, "c") else axis
@@ -344,7 +344,7 @@ def _of_xarray(array: Any) -> tuple[Axis, ...]:
     )
 
 
-def _along(axis: Axis, coord: Any) -> Axis:
+def _along(axis: SourceAxis, coord: Any) -> SourceAxis:
     """The axis with step and origin as its coordinate states them, if elements are at even distances."""
     values = coordinate_values(coord.variable)
     if values is None or not len(values):
@@ -391,12 +391,12 @@ def coordinate_values(coord: Any) -> Array | None:
     return values if values.dtype.kind in "iufmM" else None
 
 
-def _of_h5py(dataset: object) -> tuple[Axis, ...]:
-    return tuple(Axis(dim.label) for dim in getattr(dataset, "dims", ()))
+def _of_h5py(dataset: object) -> tuple[SourceAxis, ...]:
+    return tuple(SourceAxis(dim.label) for dim in getattr(dataset, "dims", ()))
 
 
-def _of_tensorstore(array: Any) -> tuple[Axis, ...]:
-    return tuple(map(Axis, array.domain.labels))
+def _of_tensorstore(array: Any) -> tuple[SourceAxis, ...]:
+    return tuple(map(SourceAxis, array.domain.labels))
 
 
 _READERS = {

@@ -41,7 +41,7 @@ from restride.weights.request import read_window
 
 
 @dataclass(frozen=True)
-class Call:
+class ChainedCall:
     """A call of an operation in a chain: its name, and its arguments by name."""
 
     name: str
@@ -65,10 +65,10 @@ class Chain:
         (32, 24, 10)
     """
 
-    operations: tuple[Call, ...] = ()
+    operations: tuple[ChainedCall, ...] = ()
 
     def __post_init__(self) -> None:
-        if not all(isinstance(each, Call) for each in self.operations):
+        if not all(isinstance(each, ChainedCall) for each in self.operations):
             raise DescriptorError(
                 f"a chain begins empty, as in rs.Chain().resample((2, 3)), got {shown(self.operations)}"
             )
@@ -154,7 +154,7 @@ class Chain:
         (4, 1)
         """
         members = key if isinstance(key, tuple) else (key,)
-        return Chain((*self.operations, Call("slice", {"key": tuple(map(_index, members))})))
+        return Chain((*self.operations, ChainedCall("slice", {"key": tuple(map(_index, members))})))
 
     def of(self, sizes: Iterable[SupportsIndex], dtype: DTypeLike) -> WindowedChain:
         """The chain for sources of these sizes and this element type.
@@ -184,7 +184,7 @@ class Chain:
             raise DescriptorError(
                 f"layout {layout!r} of a chain only permutes axes, as 'NCHW->NHWC': the destination has its own"
             )
-        added = Call(operation.__name__, {argument: _frozen(value) for argument, value in bound.items()})
+        added = ChainedCall(operation.__name__, {argument: _frozen(value) for argument, value in bound.items()})
         _ = str(added)  # raises here if an argument has no unambiguous text
         return Chain((*self.operations, added))
 

@@ -50,7 +50,7 @@ _FINE = 20
 
 
 @dataclass(frozen=True)
-class Grid:
+class ChunkGrid:
     """The chunks of a result, numbered in row-major order."""
 
     sizes: tuple[int, ...]
@@ -83,7 +83,7 @@ class Grid:
 class Group:
     """Neighbouring chunks that are read and computed together: from ``first`` to ``stop``, exclusive, in the grid."""
 
-    grid: Grid
+    grid: ChunkGrid
     first: tuple[int, ...]
     stop: tuple[int, ...]
 
@@ -117,7 +117,7 @@ class ReadPlan:
         nbytes: the largest number of bytes that a group needs.
     """
 
-    grid: Grid
+    grid: ChunkGrid
     multiples: tuple[int, ...]
     reads: int
     needed: int
@@ -179,17 +179,17 @@ def require_larger_chunks(
     Raises:
         DescriptorError: more than ``MAX_TINY`` chunks are tiny.
     """
-    count = len(Grid(work.sizes, chunks))
+    count = len(ChunkGrid(work.sizes, chunks))
     if _is_page(work, chunks) or count <= _MANY_CHUNKS:
         return
     largest, least, larger = default_chunks(work, _ENOUGH, source_chunks), memory, chunks
-    while larger != largest and not (_is_page(work, larger) and len(Grid(work.sizes, larger)) <= MAX_TINY):
+    while larger != largest and not (_is_page(work, larger) and len(ChunkGrid(work.sizes, larger)) <= MAX_TINY):
         least *= 2
         larger = default_chunks(work, least, source_chunks)
     if least > memory:
         message = (
             f"memory of {memory} bytes leaves {count} chunks of {list(chunks)} elements, which "
-            f"take as much time each as large ones; memory={least} leaves {len(Grid(work.sizes, larger))}"
+            f"take as much time each as large ones; memory={least} leaves {len(ChunkGrid(work.sizes, larger))}"
         )
         if count > MAX_TINY and is_tiny(work, tuple(map(range, chunks))):
             raise DescriptorError(f"{message}; more than {MAX_TINY} of less than {_PAGE} bytes are refused")
@@ -215,7 +215,7 @@ class _Way:
     longest: list[tuple[int, int] | None]
 
     @classmethod
-    def of(cls, work: WindowedChain, grid: Grid, axis: int, multiple: int, source_chunks: Sequence[int]) -> _Way:
+    def of(cls, work: WindowedChain, grid: ChunkGrid, axis: int, multiple: int, source_chunks: Sequence[int]) -> _Way:
         size, step = grid.sizes[axis], multiple * grid.chunks[axis]
         groups = [work.along(axis, range(start, min(start + step, size))) for start in range(0, size, step)]
         longest: list[tuple[int, int] | None] = []
@@ -251,7 +251,7 @@ def _largest(work: WindowedChain, windows: Sequence[Window], ways: Sequence[_Way
 
 
 def plan_reads(
-    work: WindowedChain, grid: Grid, source_chunks: Sequence[int] | None, most: int, threads: int = 1
+    work: WindowedChain, grid: ChunkGrid, source_chunks: Sequence[int] | None, most: int, threads: int = 1
 ) -> ReadPlan:
     """The grouping with the fewest reads whose groups need at most ``most`` bytes each, or else are single chunks.
 
@@ -300,7 +300,7 @@ def is_tiny(work: WindowedChain, window: Window) -> bool:
 
 def one_element(work: WindowedChain) -> int:
     """Upper bound of the bytes needed to compute a single element of the result, which must have elements."""
-    single, steps = Grid(work.sizes, (1,) * len(work.sizes)), (1,) * len(work.source_sizes)
+    single, steps = ChunkGrid(work.sizes, (1,) * len(work.sizes)), (1,) * len(work.source_sizes)
     ways = [_Way.of(work, single, axis, 1, steps) for axis in range(len(work.sizes))]
     return _largest(work, work.windows(tuple(range(1) for _ in work.sizes)), ways)
 

@@ -32,7 +32,7 @@ from restride.stream.journal import Journal
 from restride.stream.lazy import LazyArray, unwrapped
 from restride.stream.reads import (
     MAX_TINY,
-    Grid,
+    ChunkGrid,
     Group,
     ReadPlan,
     default_chunks,
@@ -161,12 +161,12 @@ def plan_stream(
     Raises:
         DescriptorError: there are more than ``MAX_CHUNKS``, or ``memory`` is too little.
     """
-    if (count := math.prod(Grid(work.sizes, chunks).counts)) > MAX_CHUNKS:
+    if (count := math.prod(ChunkGrid(work.sizes, chunks).counts)) > MAX_CHUNKS:
         raise DescriptorError(
             f"chunks {chunks} cut sizes {work.sizes} into {count}, more than {MAX_CHUNKS}: give larger chunks"
         )
     threads, room = len(devices) + 2, _room(work, devices)
-    plan = plan_reads(work, Grid(work.sizes, chunks), source_chunks, int(min(memory // threads, room)), threads)
+    plan = plan_reads(work, ChunkGrid(work.sizes, chunks), source_chunks, int(min(memory // threads, room)), threads)
     _require_memory(work, plan, memory, room)
     return plan
 

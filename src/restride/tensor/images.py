@@ -32,7 +32,7 @@ from restride.tensor.arrays import host_array
 from restride.tensor.colors import Colors, ColorSpace, in_srgb, other_colors
 from restride.tensor.image_files import Png, bare_png, read_jpeg, read_png, require_held
 from restride.tensor.tensor import Tensor
-from restride.tensor.tiff import Picture, first_page, is_tiff, read_page, require_page, upright
+from restride.tensor.tiff import PagePixels, first_page, is_tiff, read_page, require_page, upright
 
 ImageMode: TypeAlias = Literal["rgb", "srgb"]
 """How ``imread`` converts the channels of a file."""
@@ -116,7 +116,7 @@ def imread(
     return pixels if mode is None else to_rgb(pixels)
 
 
-def decode_image(file: Any, decode: Decode[_T], of_tiff: Callable[[Picture, BinaryIO], _T] | None = None) -> _T:
+def decode_image(file: Any, decode: Decode[_T], of_tiff: Callable[[PagePixels, BinaryIO], _T] | None = None) -> _T:
     """Open and check an image, and return what ``decode`` makes of it, of its file and, for a PNG, of its chunks.
 
     of_tiff: what makes it of a TIFF, in place of ``decode``; None: Pillow reads TIFF too, after the same check.
@@ -184,7 +184,7 @@ def _content(file: Any) -> bytes:
     return content
 
 
-def _read(file: BinaryIO, name: str, decode: Decode[_T], of_tiff: Callable[[Picture, BinaryIO], _T] | None) -> _T:
+def _read(file: BinaryIO, name: str, decode: Decode[_T], of_tiff: Callable[[PagePixels, BinaryIO], _T] | None) -> _T:
     """``decode_image`` of a file that can seek; errors call it ``name``."""
     try:
         formats = tuple(each for each in _READ if each != "TIFF")
@@ -224,7 +224,7 @@ def _checked(opened: Any, file: BinaryIO) -> Png | None:
     return None
 
 
-def _of_tiff(mode: ImageMode | None, picture: Picture, file: BinaryIO) -> Array:
+def _of_tiff(mode: ImageMode | None, picture: PagePixels, file: BinaryIO) -> Array:
     if mode is None:
         return picture.pixels()
     pixels = picture.colors()

@@ -71,7 +71,7 @@ _TYPE_SIZES = (0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8)
 """Bytes of a value of each type of a tag."""
 
 
-class Picture(NamedTuple):
+class PagePixels(NamedTuple):
     """The pixels of a page, upright, as rows and columns, and samples after them if there are several.
 
     Attributes:
@@ -390,7 +390,7 @@ def guard(page: Any) -> None:
 # Whole images.
 
 
-def read_page(page: Any, most_pixels: float = math.inf) -> Picture:
+def read_page(page: Any, most_pixels: float = math.inf) -> PagePixels:
     """Read a page.
 
     Args:
@@ -433,7 +433,7 @@ def read_page(page: Any, most_pixels: float = math.inf) -> Picture:
     joined = np.concatenate([colors, extra], -1) if extra.size else colors
     joined = upright(joined, orientation_of(page))
     is_plain = joined.shape[-1] == 1
-    return Picture(
+    return PagePixels(
         np.ascontiguousarray(joined[..., 0] if is_plain else joined),
         _SPACES.get(kind, "GRAY"),
         extra.shape[-1],

@@ -22,9 +22,9 @@ from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
 from restride.vision import work
 from restride.vision.options import Options
-from restride.vision.picture import Cropped, Padded, Picture, Resized, Source, source_of
+from restride.vision.picture import Cropped, Padded, Picture, Resized, SourceImage, source_of
 from restride.vision.recipe import Pixels
-from restride.vision.work import Run, Stack
+from restride.vision.work import PictureRun, Stack
 
 Element = Literal["u8", "s32"]
 """Element types of pictures on the device."""
@@ -46,7 +46,7 @@ _parse = lru_cache(maxsize=64)(Pattern.parse)
 
 def execute(
     results: Mapping[Any, Any],
-    sources: Sequence[Source],
+    sources: Sequence[SourceImage],
     elements: Sequence[Array | Tensor],
     options: Options,
     device: Device,
@@ -76,7 +76,7 @@ class _Execution:
     def __init__(
         self,
         results: Mapping[Any, Any],
-        sources: Sequence[Source],
+        sources: Sequence[SourceImage],
         elements: Sequence[Array | Tensor],
         device: Device,
     ) -> None:
@@ -243,7 +243,7 @@ class _Execution:
             self.tensor(each)
         return _as_bytes(self._stacks[stack])
 
-    def _write(self, run: Run, out: Tensor, table: Array) -> None:
+    def _write(self, run: PictureRun, out: Tensor, table: Array) -> None:
         source = self._written(run.put.picture)[run.selected]
         view, axis = _arranged(source, run)
         part = _part(out, run).reshape(view.sizes)
@@ -299,7 +299,7 @@ def _on_host(picture: Picture, image: Array | Tensor) -> Array:
     return canvas
 
 
-def _arranged(source: Tensor, run: Run) -> tuple[Tensor, int]:
+def _arranged(source: Tensor, run: PictureRun) -> tuple[Tensor, int]:
     """The pictures of a run as the view that is written, and the axis of its channels."""
     order = run.put.order
     left, right = order.pattern.split("->")
@@ -319,7 +319,7 @@ def _arranged(source: Tensor, run: Run) -> tuple[Tensor, int]:
     return Tensor(source.memory, view, source.device), right.split().index("c")
 
 
-def _part(out: Tensor, run: Run) -> Tensor:
+def _part(out: Tensor, run: PictureRun) -> Tensor:
     """The part of a result that a run writes: [images, places, ...], without the first axis if there is one image."""
     put, strides = run.put, out.desc.strides or ()
     extent = put.extent or out.sizes[1:]

@@ -23,7 +23,7 @@ from restride.vision.family import Family
 from restride.vision.images import Image, read_images
 from restride.vision.inputs import Inputs
 from restride.vision.options import COMMON, Options, read_options
-from restride.vision.picture import Picture, Resized, Source, kept_dtype
+from restride.vision.picture import Picture, Resized, SourceImage, kept_dtype
 from restride.vision.recipe import Pixels, Shot, UnequalImages, starts_of
 
 Kind = Literal["np", "restride", "pt"]
@@ -174,7 +174,7 @@ class Processor:
             raise DescriptorError(f"size must be height and width, both positive, got {sides}")
         with ErrorContext(self._name):
             name = f"an image of {sides[0]} x {sides[1]}"
-            source = Source(*sides, 3, floats=False)
+            source = SourceImage(*sides, 3, floats=False)
             results = self._results(self._shots([source], [1], [name]), [1])
         return ImagePlan(
             tuple((each.height, each.width) for each in work.needed(results) if isinstance(each, Resized)),
@@ -183,7 +183,7 @@ class Processor:
             work.dispatches(results, [source]),
         )
 
-    def _warn_of_rescaled(self, sources: Sequence[Source]) -> None:
+    def _warn_of_rescaled(self, sources: Sequence[SourceImage]) -> None:
         factor = self._options.rescale_factor
         if self._options.do_rescale and factor != 1 and any(source.floats for source in sources):
             warn_caller(
@@ -191,7 +191,7 @@ class Processor:
                 "transformers: pass u8, or a configuration with do_rescale false"
             )
 
-    def _shots(self, sources: Sequence[Source], samples: Sequence[int], names: Sequence[str]) -> list[Shot]:
+    def _shots(self, sources: Sequence[SourceImage], samples: Sequence[int], names: Sequence[str]) -> list[Shot]:
         """The pictures that each image becomes."""
         alone = self._family.geometry
         together = self._family.together or alone
@@ -280,7 +280,7 @@ def _words(family: Family, options: Options) -> list[str]:
 
 def _require_bytes(result: Pixels, picture: Picture, options: Options) -> None:
     """Refuse an image whose fractions or element type transformers would keep: tables hold the results of bytes."""
-    if picture.floats and isinstance(picture, Source):
+    if picture.floats and isinstance(picture, SourceImage):
         raise UnsupportedError("images of floats must be resized; this configuration does not, and needs u8")
     dtype = np.dtype(kept_dtype(picture))
     if dtype == np.uint8 or options.do_rescale:
@@ -313,9 +313,9 @@ def _device_of(images: Sequence[Image], device: Device | None) -> Device:
     return next(iter(found.values()), None) or as_device(None)
 
 
-def _sources(images: Sequence[Image]) -> list[Source]:
+def _sources(images: Sequence[Image]) -> list[SourceImage]:
     """The source of each image: images on the host share one, and so do images that are adjacent in one memory."""
-    sources: list[Source] = []
+    sources: list[SourceImage] = []
     own = 0
     for place, (x, source, _) in enumerate(images):
         if not isinstance(x, Tensor):

@@ -18,7 +18,7 @@ from restride.tensor.arrays import host_array
 from restride.tensor.images import decode_image, name_of, pillow
 from restride.tensor.tensor import Tensor
 from restride.vision.options import Options
-from restride.vision.picture import Source
+from restride.vision.picture import SourceImage
 
 _CHANNELS = (1, 3, 4)
 """An axis of one of these sizes may be the channels."""
@@ -31,14 +31,14 @@ class Image(NamedTuple):
     """
 
     elements: Array | Tensor
-    source: Source
+    source: SourceImage
     name: str = ""
 
     @classmethod
     def of(cls, elements: Array | Tensor, dtype: str = "uint8", *, floats: bool = False) -> Image:
         """The image with these elements, whose type was ``dtype``."""
         height, width, channels = elements.shape
-        return cls(elements, Source(height, width, channels, floats, dtype=dtype))
+        return cls(elements, SourceImage(height, width, channels, floats, dtype=dtype))
 
 
 def read_images(images: Any, options: Options) -> tuple[list[Image], list[int] | None]:

@@ -54,7 +54,7 @@ class Picture:
                 "1 or more"
             )
         require_bounded(self, height * width * self.channels)
-        if self.floats and not isinstance(self, Source):
+        if self.floats and not isinstance(self, SourceImage):
             raise UnsupportedError("images of floats are resized once, as they are; this processor needs u8")
         if (height, width) == (self.height, self.width) and not self.floats and kept_dtype(self) == "uint8":
             return self
@@ -110,12 +110,12 @@ class Picture:
         return padded.crop((tall - height) // 2, (wide - width) // 2, height, width)
 
     def _require_bytes(self) -> None:
-        if self.floats and isinstance(self, Source):
+        if self.floats and isinstance(self, SourceImage):
             raise UnsupportedError("images of floats are resized before anything else; this processor needs u8")
 
 
 @dataclass(frozen=True)
-class Source(Picture):
+class SourceImage(Picture):
     """The caller's image. Images of equal sizes are one source, unless ``place`` tells them apart.
 
     dtype: the element type of the caller's image, as numpy names it.
@@ -180,7 +180,7 @@ def kept_dtype(picture: Picture) -> str:
     """The element type that the caller's image had, if no resize has converted it to u8."""
     while isinstance(picture, Cropped | Padded):
         picture = picture.of
-    return picture.dtype if isinstance(picture, Source) else "uint8"
+    return picture.dtype if isinstance(picture, SourceImage) else "uint8"
 
 
 def tiles_of_canvas(canvas: Picture, height: int, width: int) -> list[Picture]:

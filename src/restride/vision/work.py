@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise, takewhile
 from typing import Any
 
-from restride.vision.picture import Cropped, Padded, Picture, Resized, Source, source_of
+from restride.vision.picture import Cropped, Padded, Picture, Resized, SourceImage, source_of
 from restride.vision.recipe import Pixels, Put
 
 MAX_AXES = 8
@@ -25,7 +25,7 @@ def parent(picture: Picture) -> Picture | None:
 def is_uploaded(picture: Picture) -> bool:
     """True for an image of the host, and for one that the host pads while it is copied."""
     image = picture.of if isinstance(picture, Padded) else picture
-    return isinstance(image, Source) and image.place == 0
+    return isinstance(image, SourceImage) and image.place == 0
 
 
 def needed(results: Mapping[Any, Any]) -> list[Picture]:
@@ -45,7 +45,7 @@ def needed(results: Mapping[Any, Any]) -> list[Picture]:
 
 
 @dataclass(frozen=True)
-class Run:
+class PictureRun:
     """Pictures that one dispatch writes: one of each of ``images`` images, ``spacing`` places apart in the result.
 
     selected: the range of the run among the images of equal sizes.
@@ -115,7 +115,7 @@ class Places:
     uses: the uses of the pictures. members: the images that have each source. stacks: the pictures that are in stacks.
     """
 
-    def __init__(self, results: Mapping[Any, Any], sources: Sequence[Source]) -> None:
+    def __init__(self, results: Mapping[Any, Any], sources: Sequence[SourceImage]) -> None:
         """sources: the source of each image of the call."""
         self.uses = Uses.of(results)
         self.members: dict[Picture, list[int]] = {}
@@ -151,9 +151,9 @@ class Places:
         if not isinstance(resized, Resized) or not changes(resized) or picture in self.uses.resized_again:
             return False
         source, elements = source_of(picture), picture.height * picture.width * picture.channels
-        return isinstance(source, Source) and source.place == 0 and elements % ALIGNMENT == 0
+        return isinstance(source, SourceImage) and source.place == 0 and elements % ALIGNMENT == 0
 
-    def runs(self, result: Pixels) -> Iterator[Run]:
+    def runs(self, result: Pixels) -> Iterator[PictureRun]:
         """The pictures of a result as they are written; several are one run where one dispatch can write them."""
         groups: dict[tuple[Any, ...], list[Put]] = {}
         for put in result.puts:
@@ -166,7 +166,7 @@ class Places:
                 del puts[: run.images], places[: run.images]
 
 
-def _first_run(puts: Sequence[Put], places: Sequence[int]) -> Run:
+def _first_run(puts: Sequence[Put], places: Sequence[int]) -> PictureRun:
     """The first of these puts, and those after it that are equally spaced, in their tensor and in the result.
 
     places: of each put, its place in the tensor.
@@ -189,9 +189,9 @@ def _first_run(puts: Sequence[Put], places: Sequence[int]) -> Run:
         fits = step >= 1 and spacing >= first.count
     place = places[0]
     if not fits:
-        return Run(first, slice(place, place + 1), 1, first.count, is_tall=False)
+        return PictureRun(first, slice(place, place + 1), 1, first.count, is_tall=False)
     images = 2 + sum(1 for _ in takewhile(lambda each: each == found, distances))
-    return Run(first, slice(place, place + step * images, step), images, spacing, is_full)
+    return PictureRun(first, slice(place, place + step * images, step), images, spacing, is_full)
 
 
 def puts_of(results: Mapping[Any, Any]) -> Iterator[Put]:
@@ -211,7 +211,7 @@ def passes(picture: Resized) -> int:
     return min(changes(picture), 1 if picture.mode == "nearest" else 2)
 
 
-def dispatches(results: Mapping[Any, Any], sources: Sequence[Source]) -> int:
+def dispatches(results: Mapping[Any, Any], sources: Sequence[SourceImage]) -> int:
     """The number of dispatches that the results need.
 
     A resize whose result is resized again may take one more than its passes. A pad takes one for its colour, and one

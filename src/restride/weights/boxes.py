@@ -45,7 +45,7 @@ _MAX_OF_LIBRARY = 1 << 26
 """Maximum rows and columns, before and after, of boxes of different sizes with a library's weights: 10 s of work."""
 
 
-class Side(NamedTuple):
+class BoxAxis(NamedTuple):
     """One axis of a box.
 
     start: image index that the rows count as 0. at: output index of row 0, negative where the output is a window of the
@@ -128,7 +128,7 @@ def _clipped(
 
 
 def box_rows(
-    sides: Sequence[Side], size: int, extents: Sequence[int], *, least: int = 1, places: int | None = None
+    sides: Sequence[BoxAxis], size: int, extents: Sequence[int], *, least: int = 1, places: int | None = None
 ) -> BoxRows:
     """The rows of ``size`` outputs of each box, with at least ``least`` taps. extents: axis size of each box's image.
 
@@ -166,7 +166,7 @@ def box_rows(
 
 
 def _at_once(
-    sides: Sequence[Side], filters: Sequence[Filter], size: int, extent: npt.NDArray[np.int64], least: int
+    sides: Sequence[BoxAxis], filters: Sequence[Filter], size: int, extent: npt.NDArray[np.int64], least: int
 ) -> BoxRows:
     """``box_rows`` for similar filters, which are computed together."""
     shape = len(sides), size
@@ -217,11 +217,11 @@ class Boxes(NamedTuple):
         """True if edges are whole pixels: a box is then a slice of the image, padded with fill."""
         return bool(self.edges.dtype.kind == "i")
 
-    def sides(self, rows: Sequence[tuple[Rows, ...]], axis: int, boxes: slice = slice(None)) -> list[Side]:
+    def sides(self, rows: Sequence[tuple[Rows, ...]], axis: int, boxes: slice = slice(None)) -> list[BoxAxis]:
         """The sides of the given boxes along axis 0 (rows) or 1 (columns); ``rows`` has the rows of both axes."""
         starts = self.edges[boxes, axis].tolist() if self.is_exact else [0] * len(rows)
         each = zip(rows, starts, self.places[boxes, axis].tolist(), self.flipped[boxes, axis].tolist(), strict=True)
-        return [Side(both[axis], start, at, flip) for both, start, at, flip in each]
+        return [BoxAxis(both[axis], start, at, flip) for both, start, at, flip in each]
 
 
 class Sums(NamedTuple):

@@ -22,7 +22,7 @@ from restride_conformance.case import Array, Case
 from restride_conformance.export.program import BoundRange, Buffer, Check, Copy, Dispatch, Program
 from restride_conformance.operations import makes_destination
 from restride_conformance.record import ShaderUnderTest
-from restride_conformance.recording import Copied, RecordedMemory, Recording, Submitted
+from restride_conformance.recording import Copied, RecordedMemory, RecordingRuntime, Submitted
 from restride_conformance.run.groups import GroupedRuntime, shapes_under
 from restride_conformance.setting import Setting, prepare
 from restride_conformance.shader import module_source
@@ -48,7 +48,7 @@ def program_of(case: Case, limits: Limits, shader: ShaderUnderTest | None = None
         TakesNoPart: the case does not use the shader.
     """
     setting = prepare(case)
-    recording = Recording(limits)
+    recording = RecordingRuntime(limits)
     runtime = cast(Runtime, recording)
     module_code = load_module if shader is None else module_source(shader)
     if groups:

@@ -79,7 +79,7 @@ Differ = Callable[[Outcome, Outcome], Iterable[tuple[str, bool]]]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RecordChanges:
     """The differences between two records.
 
     before, after: the headlines of the two.
@@ -192,7 +192,7 @@ class Comparison:
         )
 
 
-def compare(before: Record, after: Record, differ: Differ = lambda _, __: ()) -> Comparison:
+def compare(before: Record, after: Record, differ: Differ = lambda _, __: ()) -> RecordChanges:
     """Compare two records case by case; if a record has a case more than once, the worst verdict counts.
 
     Raises:
@@ -209,7 +209,7 @@ def compare(before: Record, after: Record, differ: Differ = lambda _, __: ()) ->
     changes.sort(key=lambda change: (not change.is_worse, -change.after.verdict.severity))
     times = [(_name(new), call_seconds(old), call_seconds(new)) for old, new in both]
     ratios = [Ratio(case, old, new) for case, old, new in times if old and new]
-    return Comparison(
+    return RecordChanges(
         headline(before),
         headline(after),
         drivers if before.kind == "test" and drivers[0] != drivers[1] else None,

@@ -22,7 +22,7 @@ from restride_conformance.record import Outcome, Target, Verdict, add_aftermath
 from restride_conformance.report import first_line
 from restride_conformance.run.runner import Runner
 from restride_conformance.sweep import catalogue
-from restride_measure.selftest.part import Job, NotRun, Part, Problem
+from restride_measure.selftest.part import Fault, Job, NotRun, Part
 
 CASE_SECONDS = 10.0
 """Maximum seconds that a case may take on the device."""
@@ -58,7 +58,7 @@ def installed(job: Job) -> Part:
     for each in findings:
         verdict = verdicts.get(each.status, Verdict.PASSED)
         outcomes.append(Outcome(each.subject, verdict, each.detail, group="installed", figures={"status": each.status}))
-    problems = (Problem(Exit.NO_DEVICE, f"{each.subject}: {each.detail}") for each in broken)
+    problems = (Fault(Exit.NO_DEVICE, f"{each.subject}: {each.detail}") for each in broken)
     return Part(outcomes, text, tuple(problems))
 
 
@@ -116,7 +116,7 @@ def _cases(job: Job, name: str, chosen: Sequence[Case], more: Mapping[str, int])
         code = Exit.DEVICE_FAILED if crashed else Exit.CHECK_FAILED
         repeat = f"repeat: {runner.target.repro(outcome.case)}"
         message = f"{outcome.verdict} {outcome.case}: {first_line(outcome.message)}"
-        problems.append(Problem(code, f"{message}\n{repeat}"))
+        problems.append(Fault(code, f"{message}\n{repeat}"))
     figures = {**more, "selected": len(chosen), "validation": runner.target.validate, **counts}
     rows = [
         replace(each, message=each.message[:MESSAGE], group=name, figures={"repeat": runner.target.repro(each.case)})
@@ -173,7 +173,7 @@ def large(job: Job) -> Part:
 
     found["halved"] = wrong(shrunk, halved)
     bad = [f"{name}: {count} windows" for name, count in found.items() if count]
-    problems = (Problem(Exit.CHECK_FAILED, f"wrong in a tensor of {nbytes} bytes: {', '.join(bad)}"),) if bad else ()
+    problems = (Fault(Exit.CHECK_FAILED, f"wrong in a tensor of {nbytes} bytes: {', '.join(bad)}"),) if bad else ()
     text = f"{', '.join(bad) or 'right'}; {', '.join(found)}, {nbytes / 2**30:.2f} GiB"
     outcomes = [_checked("large", name, not count, bytes=nbytes, windows=count) for name, count in found.items()]
     return Part(outcomes, text, problems)
@@ -258,7 +258,7 @@ def cuda(job: Job) -> Part:
     job.step("order")
     claims["rs.asarray waits for torch's stream"] = all(_after_torch(torch, t, x, number) for number in range(5))
     claims["torch.from_dlpack waits for restride"] = all(_after_restride(torch, x, number) for number in range(5))
-    problems = (Problem(Exit.CHECK_FAILED, f"CUDA: not so: {claim}") for claim, holds in claims.items() if not holds)
+    problems = (Fault(Exit.CHECK_FAILED, f"CUDA: not so: {claim}") for claim, holds in claims.items() if not holds)
     version = str(torch.__version__)
     text = f"torch {version}: {sum(claims.values())} of {len(claims)} claims hold"
     outcomes = [_checked("cuda", claim, holds, torch=version) for claim, holds in claims.items()]

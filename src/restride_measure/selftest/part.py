@@ -16,7 +16,7 @@ NOTHING = "small sizes: the times mean nothing"
 
 
 @dataclass(frozen=True)
-class Problem:
+class Fault:
     """A fault that the selftest found, and the exit code for it."""
 
     exit_code: Exit
@@ -32,7 +32,7 @@ class Part:
 
     outcomes: Sequence[Outcome]
     text: str
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Fault, ...] = ()
     device: Mapping[str, Any] | None = None
 
 

@@ -23,8 +23,8 @@ from restride_conformance.record import Outcome, Verdict
 from restride_conformance.report.table import COPY, Measure, ratio, tables
 from restride_measure import tuning
 from restride_measure.own import OURS
-from restride_measure.run import WARM_UP, Result, run
-from restride_measure.selftest.part import NOTHING, Job, NotRun, Part, Problem
+from restride_measure.run import WARM_UP, WorkloadTimes, run
+from restride_measure.selftest.part import NOTHING, Fault, Job, NotRun, Part
 from restride_measure.workloads import catalogue as workloads
 from restride_measure.workloads import ttc57 as transpositions
 
@@ -88,7 +88,7 @@ def speed(job: Job) -> Part:
     chosen = [replace(each, goals=(), rival=None) for each in workloads(job.is_small) if each.name in MEASURED]
     measures: tuple[Measure, ...] = ("resident", "kernel") if has_clock(device) else ("resident",)
     rounds = _rounds(job)
-    results: list[Result] = []
+    results: list[WorkloadTimes] = []
     for result in run(chosen, device, {}, measures, rounds):
         results.append(result)
         job.step(f"{len(results)} of {len(chosen)}: {result.workload.name}")
@@ -100,7 +100,7 @@ def speed(job: Job) -> Part:
     return Part(outcomes, "\n".join([*cut, _shown(job, outcomes)]), _wrong("workloads", outcomes))
 
 
-def _measured(result: Result, rounds: int, group: str) -> Outcome:
+def _measured(result: WorkloadTimes, rounds: int, group: str) -> Outcome:
     """The row of a workload, with medians."""
     seconds: dict[str, Any] = {
         measure: {column: figure(result.median(measure, column) or 0.0) for column in (OURS, COPY)}
@@ -110,10 +110,10 @@ def _measured(result: Result, rounds: int, group: str) -> Outcome:
     return Outcome(result.workload.name, result.verdict, result.message, group=group, figures=figures)
 
 
-def _wrong(what: str, outcomes: Iterable[Outcome]) -> tuple[Problem, ...]:
+def _wrong(what: str, outcomes: Iterable[Outcome]) -> tuple[Fault, ...]:
     """The problem that some outcomes are wrong, if any are."""
     wrong = [each.case for each in outcomes if each.verdict is Verdict.FAILED]
-    return (Problem(Exit.CHECK_FAILED, f"wrong {what}: {', '.join(wrong)}"),) if wrong else ()
+    return (Fault(Exit.CHECK_FAILED, f"wrong {what}: {', '.join(wrong)}"),) if wrong else ()
 
 
 def kernels(job: Job) -> Part:
@@ -190,7 +190,7 @@ def transfers(job: Job) -> Part:
             break
     if unimported:
         outcomes.append(Outcome("in place", Verdict.SKIPPED, unimported, group="transfers"))
-    problems = (Problem(Exit.CHECK_FAILED, f"other bytes came back: {', '.join(wrong)}"),) if wrong else ()
+    problems = (Fault(Exit.CHECK_FAILED, f"other bytes came back: {', '.join(wrong)}"),) if wrong else ()
     return Part(outcomes, _shown(job, outcomes), problems)
 
 

@@ -18,7 +18,7 @@ from restride.runtime import RUNTIMES, open_runtime
 from restride_conformance.case import Case
 from restride_conformance.check import run_case
 from restride_conformance.record import ONE_SIZE, Outcome, Target, Verdict
-from restride_conformance.recording import Recording
+from restride_conformance.recording import RecordingRuntime
 from restride_conformance.run.groups import GroupedRuntime, in_groups, run_in_groups, shapes_on
 from restride_conformance.run.worker import open_device as open_target
 from restride_conformance.shader.groups import SHAPES, Shape, reshaped
@@ -153,7 +153,7 @@ def test_a_kernel_that_takes_every_group_for_one_of_128_is_found():
 
 
 def test_kernels_before_a_copy_of_the_device_have_the_shape_too():
-    recording = Recording()
+    recording = RecordingRuntime()
     with rs.Device.over(recording) as device:
         Case.parse(LARGE).operation.call(Case.parse(LARGE))(
             rs.empty(Case.parse(LARGE).src, device), rs.empty(Case.parse(LARGE).dst, device)

@@ -36,7 +36,7 @@ from restride.plan.problem import (
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
 from restride.weights import Request, moved_rows, resizing
-from restride.weights.boxes import MAX_TAPS_OF_BOX, Side, _clipped, box_rows
+from restride.weights.boxes import MAX_TAPS_OF_BOX, BoxAxis, _clipped, box_rows
 from restride_conformance import Case
 from restride_conformance.shader.contract import (
     CONTRACT,
@@ -228,7 +228,7 @@ NUMBERS = [
     (r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp", resample._MAX_TAPS_OF_ROWS),
     (r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp", resample._MAX_IN_RUN),
     (r"const uint MAX_CHANNELS = (\d+);", "resample/resample_quads.comp", MAX_CHANNELS),
-    (r"const uint SRC_WIDTH = 3;  // at most (\d+)", "copy/interleaved_copy.comp", MAX_CHANNELS),
+    (r"const uint SRC_CHANNELS = 3;  // at most (\d+)", "copy/interleaved_copy.comp", MAX_CHANNELS),
     (r"const uint GRADIENT = (\d+)u;", "include/taps.glsl", resample._GRADIENT),
     (r"const uint LONG = (\d+)u;", "include/taps.glsl", resample.LONG),
     (r"const uint SHORT_SUM = (\d+)u;", "include/taps.glsl", resample.SHORT_SUM),
@@ -309,7 +309,7 @@ def test_an_unknown_module_is_refused_and_the_known_ones_listed(name):
 def test_rows_of_boxes():
     """What the readme says of the tables of crop_resize, as the plan makes them and the kernel reads them."""
     (linear,) = resizing((3,), Request((2,))).rows
-    words = box_table(box_rows([Side(linear, -1)], 2, [3]), 4, np.zeros(1, np.int64)).reshape(2, 4)
+    words = box_table(box_rows([BoxAxis(linear, -1)], 2, [3]), 4, np.zeros(1, np.int64)).reshape(2, 4)
     weights, others = words[:, :2].copy().view(np.float32).tolist(), words[:, 2:].view(np.int32).tolist()
     rows = "; ".join(
         f"{a}, {b}, {offset}, {taps & 0xFFFF} | {taps >> 16} << 16"
@@ -323,7 +323,7 @@ def test_rows_of_boxes():
     assert f"const uint TAP_BITS = 0x{2 * MAX_TAPS_OF_BOX - 1:X}u;" in text
     assert "number * (count + 5u & ~3u);" in text
     for taps in range(2, 40):
-        wide = box_rows([Side(linear, 0)], 2, [3], least=taps)
+        wide = box_rows([BoxAxis(linear, 0)], 2, [3], least=taps)
         assert box_table(wide, 1, np.zeros(1, np.int64)).size == 2 * ((taps + 5) & ~3)
 
 
@@ -362,5 +362,5 @@ def test_rows_of_boxes_at_an_edge():
     moved = moved_rows(np.array([[2], [-1]]), np.zeros((2, 1), np.bool_), np.array([[3], [3]]))
     assert box_table(moved, 4, np.array([100, 0])).tolist() == [[[108, 1 << 16]], [[0, 1 | 1 << 16]]]
     text = (SHADERS / "crop/crop_resize.comp").read_text(encoding="utf-8")
-    kinds = [int(value) for value in re.findall(r"const uint (?:ANYWHERE|BYTES|RUN|WORD) = (\d);", text)]
-    assert kinds == [plan_of_boxes.ANYWHERE, plan_of_boxes.BYTES, plan_of_boxes.RUN, plan_of_boxes.WORD]
+    kinds = [int(value) for value in re.findall(r"const uint (?:APART|BYTES|ADJACENT|WORD) = (\d);", text)]
+    assert kinds == [plan_of_boxes.APART, plan_of_boxes.BYTES, plan_of_boxes.ADJACENT, plan_of_boxes.WORD]

@@ -9,7 +9,7 @@ from support.selftest_examples import job
 from restride.command.findings import Finding
 from restride.command.process import Exit
 from restride_measure.selftest import checks, speeds
-from restride_measure.selftest.part import NotRun, Problem
+from restride_measure.selftest.part import Fault, NotRun
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
 
@@ -33,7 +33,7 @@ def test_wrong_bytes_and_transpositions_are_problems(monkeypatch):
     (problem,) = speeds.ttc57(job(seconds=0.0)).problems
     assert problem.message.startswith("wrong transpositions: ")
     part = speeds.speed(job(seconds=0.0))
-    assert part.problems == (Problem(Exit.CHECK_FAILED, f"wrong workloads: {speeds.MEASURED[0]}"),)
+    assert part.problems == (Fault(Exit.CHECK_FAILED, f"wrong workloads: {speeds.MEASURED[0]}"),)
     assert part.outcomes[0].message.startswith("restride does not compute")
     (problem,) = checks.large(job()).problems
     assert "filled: 24 windows, reversed: 24 windows, transposed: 24 windows, halved: 24 windows" in problem.message

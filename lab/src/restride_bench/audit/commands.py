@@ -18,7 +18,7 @@ from restride_bench.audit.problems import differences
 from restride_bench.audit.table import gpus_in, record_of, stored, with_others_of
 from restride_conformance import Case
 from restride_conformance.report import Record
-from restride_conformance.report.compare import Comparison, compare
+from restride_conformance.report.compare import RecordChanges, compare
 from restride_conformance.report.file import read_record, write_record
 from restride_conformance.report.summary import summary
 from restride_measure.workloads import Workload, selected
@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.CHECK_FAILED if is_worse else Exit.OK
 
 
-def _against(before: Record, after: Record) -> Comparison:
+def _against(before: Record, after: Record) -> RecordChanges:
     """The comparison of the rows that the later record has; counts only where the versions of the driver are equal."""
     rows = {(outcome.group, outcome.case) for outcome in after.outcomes}
     known = [outcome for outcome in before.outcomes if (outcome.group, outcome.case) in rows]

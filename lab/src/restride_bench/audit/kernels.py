@@ -12,7 +12,7 @@ from restride.kernel import ARM, NVIDIA, Choices, KernelSpec
 from restride_bench.audit.compiler import Key
 from restride_bench.audit.recording import record_case, record_workload
 from restride_conformance import Case, catalogue
-from restride_conformance.recording import GPU, Recording
+from restride_conformance.recording import GPU, RecordingRuntime
 from restride_measure.workloads import Workload
 from restride_measure.workloads import catalogue as workloads
 
@@ -69,7 +69,7 @@ def contract_kernels() -> list[Kernel]:
             for spec in specs:
                 kernel = Kernel(Key.of(spec), str(case), for_gpus=limits.choices.elements == "apart")
                 of_modules[spec.shader].setdefault(kernel.key, kernel)
-    runtime = Recording()
+    runtime = RecordingRuntime()
     rs.resize(rs.empty("u8[480,640,4]", rs.Device.over(runtime)), (240, 320), linear_light=True, premultiply=True)
     for spec in runtime.submitted:
         of_modules[spec.shader].setdefault(Key.of(spec), Kernel(Key.of(spec), "resize, linear_light, premultiply"))

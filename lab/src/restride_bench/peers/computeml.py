@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from restride.tensor.device import Device
-from restride_measure.offer import Absent, Move, Offer, Peer, installed
+from restride_measure.offer import Absent, Offer, Peer, StridedCopy, installed
 from restride_measure.workloads import Array, Workload
 
 _MAX_AXES = 4
@@ -21,7 +21,7 @@ class ComputeML(Peer):
         self.version: str = self._computeml.version("computeml")
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        move = Move.of(workload)
+        move = StridedCopy.of(workload)
         if move is None or any(step != 1 for step in move.steps):
             return None
         if source.dtype != "float32" or source.ndim > _MAX_AXES:

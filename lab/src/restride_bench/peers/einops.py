@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from restride_conformance.operations import Rearrange
+from restride_conformance.operations import CheckedRearrange
 from restride_measure.offer import Offer, Peer, installed, returning
 from restride_measure.workloads import Array, Workload
 
@@ -21,7 +21,7 @@ class Einops(Peer):
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         case, torch = workload.case, self._torch
-        if case is None or not isinstance(case.operation, Rearrange):
+        if case is None or not isinstance(case.operation, CheckedRearrange):
             return None
         pattern, lengths = case.word("pattern").replace(",", " "), case.operation.lengths(case)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from restride_measure.offer import Offer, Peer, installed, returning
-from restride_measure.workloads import Array, Pixels, Workload
+from restride_measure.workloads import Array, PixelValues, Workload
 
 
 class Transformers(Peer):
@@ -15,7 +15,7 @@ class Transformers(Peer):
         self.version = f"{self._transformers.__version__}, Pillow {installed('PIL', 'pillow').__version__}, 1 thread"
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        if not isinstance(workload.task, Pixels):
+        if not isinstance(workload.task, PixelValues):
             return None
         config = json.loads(workload.task.config)
         name = config.pop("image_processor_type")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from restride_conformance.operations import is_arithmetic
-from restride_measure.offer import Move, Offer, Peer, factor_and_addend, installed, is_of_pixels, sampling
+from restride_measure.offer import Offer, Peer, StridedCopy, factor_and_addend, installed, is_of_pixels, sampling
 from restride_measure.workloads import Array, Workload
 
 _TYPES = {
@@ -80,20 +80,20 @@ def _graph(  # noqa: PLR0911 - one for each kind of work
     workload: Workload, type_number: int
 ) -> tuple[list[str], str] | None:
     """The constants and the nodes of a model."""
-    case, move = workload.case, Move.of(workload)
+    case, move = workload.case, StridedCopy.of(workload)
     if case is None or not workload.is_row_major or (move is not None and move.is_copy):
         return None
     rank, sizes, (factor, addend) = workload.desc.rank, workload.result_sizes, factor_and_addend(case)
     match move:
-        case Move(axes) if move.is_permutation:
+        case StridedCopy(axes) if move.is_permutation:
             return [], f"y = Transpose <perm = [{_listed(axes)}]> (x)"
-        case Move(axes, steps) if axes == tuple(range(rank)):
+        case StridedCopy(axes, steps) if axes == tuple(range(rank)):
             sliced = [axis for axis in axes if steps[axis] != 1]
             starts = [_ENDLESS if steps[axis] < 0 else 0 for axis in sliced]
             ends = [-_ENDLESS if steps[axis] < 0 else _ENDLESS for axis in sliced]
             columns = {"starts": starts, "ends": ends, "axes": sliced, "steps": [steps[axis] for axis in sliced]}
             return [_vector(*column) for column in columns.items()], "y = Slice (x, starts, ends, axes, steps)"
-        case Move():
+        case StridedCopy():
             return None
     match case.op:
         case "reorder" if not is_arithmetic(case):

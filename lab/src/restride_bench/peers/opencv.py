@@ -11,9 +11,9 @@ import numpy as np
 from restride_conformance.case import Case
 from restride_conformance.operations import is_arithmetic
 from restride_measure.offer import (
-    Move,
     Offer,
     Peer,
+    StridedCopy,
     factor_and_addend,
     filling,
     installed,
@@ -44,7 +44,7 @@ class OpenCV(Peer):
             return self._normalize(factor, addend, source) if source.shape[0] == 1 else None
         if case.op == "resample" and sampling(case)[0] == "linear" and not is_of_pixels(case):
             return self._planes(case, workload, source)
-        fill = self._filler(case, Move.of(workload), source)
+        fill = self._filler(case, StridedCopy.of(workload), source)
         # multiply computes in f64: a product that is a tie in f32 may be beside the tie, and then rounds differently.
         # Resized bytes are rounded too.
         slack = {"reorder": float(is_arithmetic(case)), "crop_resize": float(factor.max())}.get(case.op, 0.0)
@@ -58,7 +58,7 @@ class OpenCV(Peer):
         return returning(lambda: self._cv.dnn.blobFromImageWithParams(x[0], options))
 
     def _filler(  # noqa: PLR0911 - one for each function
-        self, case: Case, move: Move | None, x: Array
+        self, case: Case, move: StridedCopy | None, x: Array
     ) -> Callable[[Array], object] | None:
         """A function that fills a given array; None if OpenCV has no function with the same rule.
 
@@ -66,15 +66,15 @@ class OpenCV(Peer):
         """
         cv, sizes, (factor, addend) = self._cv, case.dst.sizes, factor_and_addend(case)
         match move:
-            case Move((1, 0), (1, 1)):
+            case StridedCopy((1, 0), (1, 1)):
                 return lambda out: cv.transpose(x, out)
-            case Move((0, 2, 3, 1), (1, 1, 1, 1)) if x.shape[0] == 1 and x.shape[1] <= _MAX_CHANNELS:
+            case StridedCopy((0, 2, 3, 1), (1, 1, 1, 1)) if x.shape[0] == 1 and x.shape[1] <= _MAX_CHANNELS:
                 return lambda out: cv.merge(list(x[0]), out[0])
-            case Move((0, 3, 1, 2), (1, 1, 1, 1)) if x.shape[0] == 1 and x.shape[3] <= _MAX_CHANNELS:
+            case StridedCopy((0, 3, 1, 2), (1, 1, 1, 1)) if x.shape[0] == 1 and x.shape[3] <= _MAX_CHANNELS:
                 return lambda out: cv.split(x[0], list(out[0]))
-            case Move((0, 1, 2, 3), (1, 1, 1, -1)):
+            case StridedCopy((0, 1, 2, 3), (1, 1, 1, -1)):
                 return lambda out: cv.flip(_rows(x), 1, _rows(out))
-            case Move((0, 1, 2), (1, -1, 1)) if x.shape[2] <= _MAX_CHANNELS:
+            case StridedCopy((0, 1, 2), (1, -1, 1)) if x.shape[2] <= _MAX_CHANNELS:
                 return lambda out: cv.flip(x, 1, out)
         match case.op:
             case "resample" if sampling(case)[0] == "nearest" and not (

@@ -10,7 +10,16 @@ from typing import Any, Literal, TypeAlias
 
 from restride_conformance.case import Case
 from restride_conformance.operations import is_arithmetic
-from restride_measure.offer import Absent, Move, Offer, Peer, factor_and_addend, installed, is_of_pixels, sampling
+from restride_measure.offer import (
+    Absent,
+    Offer,
+    Peer,
+    StridedCopy,
+    factor_and_addend,
+    installed,
+    is_of_pixels,
+    sampling,
+)
 from restride_measure.workloads import Array, Workload, crops
 
 _INTEGERS = {"u8": "uint8", "s8": "int8", "s16": "int16", "s32": "int32", "s64": "int64"}
@@ -50,7 +59,7 @@ class Torch(Peer):
             return self._new_shapes(host)
         if case is None or not workload.is_row_major:
             return None
-        move = Move.of(workload)
+        move = StridedCopy.of(workload)
         function = self._function(case) if move is None else partial(_moved, move)
         # CUDA does not interpolate integers.
         weighs = case.op == "resample" and sampling(case)[0] != "nearest"
@@ -173,7 +182,7 @@ class Torch(Peer):
         return replace(self._offer(start, lambda: last[0].cpu().numpy(), through), kernel=None)
 
 
-def _moved(move: Move, t: Any) -> Any:
+def _moved(move: StridedCopy, t: Any) -> Any:
     """A view, or a flipped copy for negative steps, which torch lacks."""
     # [::-2] of 1080 begins at 1079: [1::2], flipped. Of 1079 it begins at 1078: [0::2].
     starts = [(size - 1) % -step if step < 0 else 0 for size, step in zip(t.shape, move.steps, strict=True)]

@@ -27,7 +27,7 @@ from restride.tensor.device import Device
 from restride_bench.peers.shapes import LINE, Candidate, Dispatches, candidates, whole
 from restride_bench.peers.weighed import boxes, resizes
 from restride_conformance.case import Case
-from restride_conformance.operations import Rearrange
+from restride_conformance.operations import CheckedRearrange
 from restride_measure import own
 from restride_measure.offer import Absent, Offer, Peer, factor_and_addend, sampling
 from restride_measure.own import dispatched
@@ -84,7 +84,7 @@ class ByHand(Peer):
                 return [*map(Candidate.of, candidates(case.viewed_tensor(x).desc, case.dst, bindings))]
             case "reorder":
                 return [*map(Candidate.of, _by_quads(case, bindings))]
-            case "rearrange" if isinstance(case.operation, Rearrange):
+            case "rearrange" if isinstance(case.operation, CheckedRearrange):
                 view = _rearranged(case.word("pattern").replace(",", " "), case.operation.lengths(case), x)
                 return [*map(Candidate.of, candidates(view.desc, TensorDesc(view.dtype, view.sizes), bindings))]
             case "resample" | "resample_backward":

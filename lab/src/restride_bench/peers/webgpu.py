@@ -12,7 +12,7 @@ import numpy as np
 
 from restride.tensor.device import Device
 from restride_bench.peers.shapes import MAX_GROUPS
-from restride_measure.offer import Absent, Move, Offer, Peer, installed, is_of_pixels, sampling
+from restride_measure.offer import Absent, Offer, Peer, StridedCopy, installed, is_of_pixels, sampling
 from restride_measure.workloads import Array, Workload
 
 
@@ -90,7 +90,7 @@ def _kernel(workload: Workload, x: Array) -> Kernel | None:  # noqa: PLR0911 - o
     case, sizes = workload.case, workload.result_sizes
     if x.dtype != "float32" or case is None:
         return None
-    move = Move.of(workload)
+    move = StridedCopy.of(workload)
     if move is not None and move.is_copy:
         return _copy(x) if x.size % 4 == 0 else None
     if move == ((1, 0), (1, 1)):

@@ -17,7 +17,7 @@ from restride.layout import TensorDesc
 from restride.weights import Resizing, Rows, Shifts
 from restride_bench.peers.shapes import LINE, MAX_GROUPS, Candidate, Step, whole
 from restride_conformance.case import Case
-from restride_conformance.operations import Resample
+from restride_conformance.operations import CheckedResample
 
 _BLOCK = 8
 """Number of rows that an invocation of lab/shaders/direct.comp computes."""
@@ -49,7 +49,7 @@ class Shape(NamedTuple):
 def resizes(case: Case) -> Iterator[Candidate]:
     """Candidates for a resize: both axes at once if rows have few taps, and one axis after another."""
     src, operation = case.src, case.operation
-    if not isinstance(operation, Resample) or operation.moves(case) or src.dtype != case.dst.dtype:
+    if not isinstance(operation, CheckedResample) or operation.moves(case) or src.dtype != case.dst.dtype:
         return
     if src.dtype.name not in ("u8", "f32"):
         return

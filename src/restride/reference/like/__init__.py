@@ -11,7 +11,7 @@ from restride.errors import DescriptorError
 from restride.reference.arguments import Array, describe
 from restride.reference.coordinates import Rules
 from restride.reference.like import opencv, pillow, scikit_image, torch
-from restride.reference.request import Request, require_few, resample_request
+from restride.reference.request import ReferenceRequest, require_few, resample_request
 from restride.reference.weights import Answer
 
 _Words = dict[str, Any]
@@ -74,7 +74,7 @@ _ANSWERS = {
 
 def request_like(
     array: Array, sizes: Any, scales: Any, axes: Any, window: Any, arguments: Mapping[str, Any]
-) -> Request:
+) -> ReferenceRequest:
     """The request for these arguments; ``arguments`` that are None have the defaults, those of ``like``.
 
     The library's mode stands for some arguments of ``resample``; any that are passed explicitly take precedence.
@@ -99,7 +99,7 @@ def request_like(
     return torch.without_ignored_scales(request) if like == "torch" else request
 
 
-def answer_like(request: Request) -> Answer | None:
+def answer_like(request: ReferenceRequest) -> Answer | None:
     """The library's own result; None if the request's arguments give it, or there are no elements."""
     like = request.like
     if like in ("pillow", "opencv") and len(request.axes) != 2:
@@ -112,7 +112,7 @@ def answer_like(request: Request) -> Answer | None:
     return _ANSWERS[like](request)
 
 
-def rounding_like(request: Request) -> str | None:
+def rounding_like(request: ReferenceRequest) -> str | None:
     """How the library rounds sums to the source's type before any other conversion; None: it does not."""
     like, dtype = request.like, request.array.dtype
     if like == "pillow" and dtype.kind in "iu":
@@ -122,7 +122,7 @@ def rounding_like(request: Request) -> str | None:
     return None
 
 
-def clipped_like(request: Request, sums: Array) -> Array:
+def clipped_like(request: ReferenceRequest, sums: Array) -> Array:
     """The sums as the library clips them: scikit-image to the least and the largest element that are not NaN."""
     if request.like != "scikit-image":
         return sums
@@ -131,6 +131,6 @@ def clipped_like(request: Request, sums: Array) -> Array:
     return np.clip(sums, present.min(), present.max()) if present.size else sums
 
 
-def rounding_between_like(request: Request) -> str | None:
+def rounding_between_like(request: ReferenceRequest) -> str | None:
     """How the library rounds the sums along one axis before the next axis; None: it does not."""
     return rounding_like(request) if request.like == "pillow" else None

@@ -12,15 +12,15 @@ import numpy as np
 
 from restride.reference.arguments import Array
 from restride.reference.like.pillow import nearest as by_middles
-from restride.reference.request import Request
-from restride.reference.weights import Answer, Rows, in_steps, integer_sums, picks, shifted
+from restride.reference.request import ReferenceRequest
+from restride.reference.weights import Answer, ReferenceRows, in_steps, integer_sums, picks, shifted
 
 _F = np.float32
 _PLACES = 11
 """Number of fraction bits of the weights for bytes."""
 
 
-def answer(request: Request) -> Answer:
+def answer(request: ReferenceRequest) -> Answer:
     """The result of the mode, or of the one that OpenCV uses instead."""
     if request.old == request.sizes:
         return request.array
@@ -39,7 +39,10 @@ def answer(request: Request) -> Answer:
         )  # OpenCV adds in s32, but larger cells in f32
         if _adds(request) and fits and all(shrink.denominator == 1 for shrink in shrinks):
             return _cells(request)
-        return [(axis, Rows.of([_area_row(o, old, new) for o in range(new)], old)) for axis, old, new in request.each()]
+        return [
+            (axis, ReferenceRows.of([_area_row(o, old, new) for o in range(new)], old))
+            for axis, old, new in request.each()
+        ]
     if is_byte and mode != "cubic":
         return _linear_exact(request) if mode == "linear_exact" else _bytes(request, mode)
     is_exact = mode == "linear_exact" and _adds(request)
@@ -53,7 +56,7 @@ def answer(request: Request) -> Answer:
     ]
 
 
-def _bytes(request: Request, mode: str) -> Array:
+def _bytes(request: ReferenceRequest, mode: str) -> Array:
     """Bytes by weights in steps of 2^-11. Sums along rows stay exact in lanczos4, and are truncated in other modes."""
     (across, wide, new_wide), (down, high, new_high) = request.each()
     columns = in_steps(_rows(wide, new_wide, mode, True), _weight_in_11_bits)
@@ -70,7 +73,7 @@ def _bytes(request: Request, mode: str) -> Array:
     return shifted(first + second, 2)
 
 
-def _adds(request: Request) -> bool:
+def _adds(request: ReferenceRequest) -> bool:
     """True if elements are integers whose cells OpenCV adds without conversion."""
     return request.array.dtype in (np.uint8, np.uint16, np.int16)
 
@@ -87,7 +90,7 @@ def _nearest(old: int, new: int) -> list[int]:
 _PICKS = {"nearest": _nearest, "nearest_exact": by_middles}
 
 
-def _rows(old: int, new: int, mode: str, are_columns: bool) -> Rows:
+def _rows(old: int, new: int, mode: str, are_columns: bool) -> ReferenceRows:
     """Rows of linear, cubic, lanczos4, and of area where the axis grows; taps beyond an end read the end."""
     inverse, table = new / old, []
     for o in range(new):
@@ -108,10 +111,10 @@ def _rows(old: int, new: int, mode: str, are_columns: bool) -> Rows:
         else:
             weights, first = _lanczos_weights(part), at - 3
         table.append([(first + k, float(weight)) for k, weight in enumerate(weights)])
-    return Rows.of(table, old)
+    return ReferenceRows.of(table, old)
 
 
-def _linear_exact(request: Request) -> Array:
+def _linear_exact(request: ReferenceRequest) -> Array:
     """Bytes with weights in steps of 1/256 along both axes, and one rounding."""
     x: Array = request.array.astype(np.int64)
     for axis, old, new in request.each():
@@ -119,7 +122,7 @@ def _linear_exact(request: Request) -> Array:
     return shifted(x, 16)
 
 
-def _exact_rows(old: int, new: int, whole: float, unit: float) -> Rows:
+def _exact_rows(old: int, new: int, whole: float, unit: float) -> ReferenceRows:
     """Rows of linear_exact: pairs of weights that are multiples of ``unit`` and add up to ``whole`` of them."""
     table = []
     for o in range(new):
@@ -127,10 +130,10 @@ def _exact_rows(old: int, new: int, whole: float, unit: float) -> Rows:
         at = math.floor(place)
         second = 0.0 if at < 0 or at >= old - 1 else float(np.rint((place - at) * whole))
         table.append([(at, (whole - second) * unit), (at + 1, second * unit)])
-    return Rows.of(table, old)
+    return ReferenceRows.of(table, old)
 
 
-def _cells(request: Request) -> Array:
+def _cells(request: ReferenceRequest) -> Array:
     """The mean of every cell. Cells of 2 x 2 with 1, 3 or 4 channels round halves up; others round f32 to even."""
     x, count = request.array.astype(np.int64), 1
     for axis, old, new in request.each():

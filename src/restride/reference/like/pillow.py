@@ -11,13 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from restride.reference.arguments import Array
-from restride.reference.request import Request
-from restride.reference.weights import Answer, Rows, half_away, in_steps, integer_sums, picks, shifted
+from restride.reference.request import ReferenceRequest
+from restride.reference.weights import Answer, ReferenceRows, half_away, in_steps, integer_sums, picks, shifted
 
 _PLACES = 22
 
 
-def answer(request: Request) -> Answer:
+def answer(request: ReferenceRequest) -> Answer:
     """Pillow's own result. Columns are resized first, but rows if the image loses more than twice as many of them."""
     if request.word == "nearest":
         pick = nearest_16 if request.array.dtype == np.uint16 else nearest
@@ -53,7 +53,7 @@ def nearest_16(old: int, new: int) -> list[int]:
 
 def filter_rows(
     function: Callable[[float], float], support: float, old: int, new: int, scale: float | None = None
-) -> Rows:
+) -> ReferenceRows:
     """Each output's weights: the filter at the middles of all elements in reach, divided by their sum.
 
     support: the filter's radius. scale: source elements for each output; default: from the sizes.
@@ -70,7 +70,7 @@ def filter_rows(
         for value in values:  # in order: newer versions of sum() add more exactly
             total += value
         table.append([(low + k, value / total if total else value) for k, value in enumerate(values)])
-    return Rows.of(table, old)
+    return ReferenceRows.of(table, old)
 
 
 def _box(x: float) -> float:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 
-from restride.reference.request import Request
-from restride.reference.weights import Answer, Rows
+from restride.reference.request import ReferenceRequest
+from restride.reference.weights import Answer, ReferenceRows
 
 
-def answer(request: Request) -> Answer | None:
+def answer(request: ReferenceRequest) -> Answer | None:
     """scikit-image's own rows; None for order 0, which is half-pixel nearest."""
     if request.word == "nearest":
         return None
     return [(axis, _rows(old, new, request.rules.antialias)) for axis, old, new in request.each()]
 
 
-def _rows(old: int, new: int, antialias: bool) -> Rows:
+def _rows(old: int, new: int, antialias: bool) -> ReferenceRows:
     sigma = max(0.0, (old / new - 1) / 2) if antialias else 0.0
     reach = int(4 * sigma + 0.5)
     bell = [math.exp(-0.5 * (k / sigma) ** 2) if sigma else 1.0 for k in range(-reach, reach + 1)]
@@ -33,7 +33,7 @@ def _rows(old: int, new: int, antialias: bool) -> Rows:
                 index = _mirrored(_mirrored(neighbour, old) + k - reach, old)
                 row[index] = row.get(index, 0.0) + part * weight / total
         table.append(list(row.items()))
-    return Rows.of(table, old)
+    return ReferenceRows.of(table, old)
 
 
 def _mirrored(index: int, size: int) -> int:

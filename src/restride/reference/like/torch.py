@@ -13,11 +13,11 @@ import numpy as np
 
 from restride.reference.arguments import Array
 from restride.reference.like.pillow import FILTERS, filter_rows, triangle
-from restride.reference.request import Request
-from restride.reference.weights import Answer, Rows, half_away, in_steps, integer_sums, picks, shifted
+from restride.reference.request import ReferenceRequest
+from restride.reference.weights import Answer, ReferenceRows, half_away, in_steps, integer_sums, picks, shifted
 
 
-def without_ignored_scales(request: Request) -> Request:
+def without_ignored_scales(request: ReferenceRequest) -> ReferenceRequest:
     """The request without the scales that floats ignore: with aligned corners, and of axes that torch copies.
 
     It copies an axis whose size does not change, in the linear modes and with antialias.
@@ -34,7 +34,7 @@ def without_ignored_scales(request: Request) -> Request:
     return replace(request, how=tuple(how))
 
 
-def answer(request: Request) -> Answer | None:
+def answer(request: ReferenceRequest) -> Answer | None:
     """The result as torch computes it; None for floats, which the rules of ``linear`` and ``cubic`` already give."""
     scales = dict(zip(request.axes, request.factors or (None,) * len(request.axes), strict=True))
     if request.word in ("nearest", "nearest-exact"):
@@ -83,7 +83,7 @@ def _places(largest: float) -> int:
     return next((p for p in range(22) if int(0.5 + largest * 2 ** (p + 1)) >= 1 << 15), 22)
 
 
-def _plain(old: int, new: int, is_cubic: bool, scale: float, align_corners: bool) -> Rows:
+def _plain(old: int, new: int, is_cubic: bool, scale: float, align_corners: bool) -> ReferenceRows:
     """Rows without antialias. Taps beyond an end add to the weight of the end, before it is rounded."""
     table = []
     for o in range(new):
@@ -97,7 +97,7 @@ def _plain(old: int, new: int, is_cubic: bool, scale: float, align_corners: bool
             index = min(max(at + k, 0), old - 1)
             row[index] = row.get(index, 0.0) + (_keys(abs(k - part)) if is_cubic else triangle(k - part))
         table.append(list(row.items()))
-    return Rows.of(table, old)
+    return ReferenceRows.of(table, old)
 
 
 def _keys(x: float) -> float:

@@ -19,7 +19,7 @@ _MAX_IDLE = 64
 _PARAMETER_STEP = 1 << 16
 
 
-class Buffer:
+class KpBuffer:
     """One kp tensor and the host's view of its bytes.
 
     The host's bytes and the device's are the same memory if the tensor is in place. Otherwise either side may be newer;
@@ -103,13 +103,13 @@ class Buffer:
         self._parameters = None
         self._device_is_newer = not self._in_place
 
-    def copy_part(self, source: Buffer, nbytes: int, src_offset: int, dst_offset: int) -> None:
+    def copy_part(self, source: KpBuffer, nbytes: int, src_offset: int, dst_offset: int) -> None:
         """Copy bytes from another buffer, through the host."""
         part = memoryview(bytearray(nbytes))
         source.get(src_offset, part)
         self.put(dst_offset, part)
 
-    def copy_whole(self, source: Buffer) -> None:
+    def copy_whole(self, source: KpBuffer) -> None:
         """Copy from another buffer of the same size and kind, on the device.
 
         kp copies whole tensors only, and then copies the host's view of the bytes too, which takes host time.
@@ -148,15 +148,15 @@ class KomputeMemory:
 
     readonly = is_shareable = False
 
-    def __init__(self, pool: BufferPool, nbytes: int, shared: Buffer | None = None) -> None:
+    def __init__(self, pool: BufferPool, nbytes: int, shared: KpBuffer | None = None) -> None:
         self.pool = pool
         self.nbytes = nbytes
         # A list with the buffer, or empty: list.pop() is atomic, so two threads cannot free it twice.
-        self._buffers: list[Buffer] = []
+        self._buffers: list[KpBuffer] = []
         self._buffers.append(shared or pool.take(rounded(nbytes)))
 
     @property
-    def buffer(self) -> Buffer | None:
+    def buffer(self) -> KpBuffer | None:
         """The buffer of this memory; None once the memory is freed."""
         return next(iter(self._buffers), None)
 
@@ -196,10 +196,10 @@ class BufferPool:
         self.allocations = 0
         self._device = device
         self._forget = forget
-        self._alive: dict[int, Buffer] = {}
-        self._idle: dict[int, Buffer] = {}  # by serial; the buffer that has been idle longest comes first
+        self._alive: dict[int, KpBuffer] = {}
+        self._idle: dict[int, KpBuffer] = {}  # by serial; the buffer that has been idle longest comes first
         self._idle_bytes = 0
-        self._returned: deque[Buffer] = deque()
+        self._returned: deque[KpBuffer] = deque()
         # Key: id of the kp tensor, which its memory keeps alive. Each tensor has one memory, so that overlaps are
         # noticed.
         self._shared: WeakValueDictionary[int, KomputeMemory] = WeakValueDictionary()
@@ -220,7 +220,7 @@ class BufferPool:
     def _allocations_each(self) -> int:
         return 1 if self._device.in_place else 2
 
-    def take(self, nbytes: int) -> Buffer:
+    def take(self, nbytes: int) -> KpBuffer:
         """A buffer of ``nbytes`` with undefined contents.
 
         Raises:
@@ -245,7 +245,7 @@ class BufferPool:
                 raise refusal
         self.allocations += self._allocations_each
         try:
-            buffer = Buffer(self._device, nbytes, self.allocations)
+            buffer = KpBuffer(self._device, nbytes, self.allocations)
         except BaseException:
             self._release(nbytes)
             raise
@@ -260,16 +260,16 @@ class BufferPool:
 
     def adopt(self, tensor: Any, nbytes: int) -> KomputeMemory:
         """A memory for a tensor of the user's, which counts against no budget."""
-        buffer = Buffer(self._device, nbytes, next(self._foreign), tensor)
+        buffer = KpBuffer(self._device, nbytes, next(self._foreign), tensor)
         memory = self._shared[id(tensor)] = KomputeMemory(self, nbytes, buffer)
         return memory
 
-    def share(self, memory: KomputeMemory, buffer: Buffer) -> Any:
+    def share(self, memory: KomputeMemory, buffer: KpBuffer) -> Any:
         """The tensor that holds ``memory``, to be handed to the user. Its buffer is never reused for another memory."""
         self._shared[id(buffer.tensor)] = memory
         return buffer.share()
 
-    def give_back(self, buffer: Buffer) -> None:
+    def give_back(self, buffer: KpBuffer) -> None:
         """Queue a buffer for ``collect``; any thread and any finalizer may call it."""
         self._returned.append(buffer)
 
@@ -323,7 +323,7 @@ class BufferPool:
         while self._returned:
             self.put_back(self._returned.popleft())
 
-    def put_back(self, buffer: Buffer) -> None:
+    def put_back(self, buffer: KpBuffer) -> None:
         """Pool a buffer that nothing uses any more; one that the user has is forgotten instead."""
         if buffer.is_shared:
             self._drop(buffer)
@@ -334,7 +334,7 @@ class BufferPool:
         while len(self._idle) > _MAX_IDLE or self._idle_bytes > self._most_idle_bytes:
             self._destroy_oldest()
 
-    def _drop(self, buffer: Buffer) -> None:
+    def _drop(self, buffer: KpBuffer) -> None:
         """Forget a buffer without destroying its tensor, whose bytes count until the user has dropped it too."""
         self._forget(buffer.serial)
         if self._alive.pop(buffer.serial, None) is not None:

@@ -34,7 +34,7 @@ from restride.runtime.interface import (
     writable_bytes,
 )
 from restride.runtime.kompute.device import MAX_TENSOR, KomputeDevice, find_device, heaps_of
-from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, parameter_bytes
+from restride.runtime.kompute.memory import BufferPool, KomputeMemory, KpBuffer, parameter_bytes
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.specialization import specialized
 
@@ -252,7 +252,7 @@ class KomputeRuntime:
         dst_offset: int = 0,
         kernels: Sequence[KernelSpec] = (),
     ) -> None:
-        """Copy, and return when the copy is finished; see ``Buffer.copy_whole`` and ``copy_part``."""
+        """Copy, and return when the copy is finished; see ``KpBuffer.copy_whole`` and ``copy_part``."""
         require_copy(src, dst, nbytes, src_offset, dst_offset)
         if kernels:
             self.submit(kernels, (src, dst))
@@ -329,7 +329,7 @@ class KomputeRuntime:
         if self._device.is_destroyed:
             raise DeviceLost(f"the kp.Manager of {self.info.name} was destroyed; make a new Device on a new one")
 
-    def _buffer_of(self, memory: Memory) -> Buffer:
+    def _buffer_of(self, memory: Memory) -> KpBuffer:
         if not isinstance(memory, KomputeMemory) or memory.pool is not self._pool:
             raise DescriptorError(f"{memory!r} is not a memory of this device, {self.info.name} (kompute)")
         buffer = memory.buffer
@@ -339,12 +339,12 @@ class KomputeRuntime:
             raise DescriptorError(f"a memory of {memory.nbytes:,} bytes lies in a kp tensor that was destroyed")
         return buffer
 
-    def _span(self, memory: Memory, offset: int, nbytes: int) -> Buffer:
+    def _span(self, memory: Memory, offset: int, nbytes: int) -> KpBuffer:
         buffer = self._buffer_of(memory)
         require_inside(memory, offset, nbytes)
         return buffer
 
-    def _check(self, spec: KernelSpec, buffers: Sequence[Buffer]) -> None:
+    def _check(self, spec: KernelSpec, buffers: Sequence[KpBuffer]) -> None:
         """Raise unless kp can run ``spec`` unchanged."""
         require_kernel(spec, len(buffers), self.limits)
         for number, (binding, buffer) in enumerate(zip(spec.bindings, buffers, strict=False)):
@@ -366,10 +366,10 @@ class KomputeRuntime:
                 "memories: use the runtime 'vulkan', or smaller tensors"
             )
 
-    def _run(self, kernels: Sequence[KernelSpec], buffers: Sequence[Buffer]) -> None:
+    def _run(self, kernels: Sequence[KernelSpec], buffers: Sequence[KpBuffer]) -> None:
         """Run the kernels in parts of 64: prepare a whole part, which is when kp refuses anything, then run it."""
         for first in range(0, len(kernels), _MAX_READY):
-            parameters: dict[int, Buffer] = {}
+            parameters: dict[int, KpBuffer] = {}
             try:
                 ready = [self._ready(spec, buffers, parameters) for spec in kernels[first : first + _MAX_READY]]
                 for spec, bound, sequence in ready:
@@ -379,8 +379,8 @@ class KomputeRuntime:
                     self._pool.put_back(buffer)
 
     def _ready(
-        self, spec: KernelSpec, buffers: Sequence[Buffer], parameters: dict[int, Buffer]
-    ) -> tuple[KernelSpec, list[Buffer], Any]:
+        self, spec: KernelSpec, buffers: Sequence[KpBuffer], parameters: dict[int, KpBuffer]
+    ) -> tuple[KernelSpec, list[KpBuffer], Any]:
         """The kernel, the buffers bound to it, and its command buffer.
 
         parameters: buffers for parameters, by size in bytes. Kernels share one and fill it just before they run.
@@ -396,7 +396,7 @@ class KomputeRuntime:
             bound.append(parameters[nbytes])
         return spec, bound, self._programs.recording(spec, bound)
 
-    def _dispatch(self, spec: KernelSpec, bound: Sequence[Buffer], sequence: Any) -> None:
+    def _dispatch(self, spec: KernelSpec, bound: Sequence[KpBuffer], sequence: Any) -> None:
         if spec.parameters:
             bound[-1].fill(spec.parameters)
         for buffer in bound:
@@ -450,7 +450,7 @@ class ProgramCache:
         self._module_source = module_source
         self._programs: OrderedDict[_Key, _Program] = OrderedDict()
 
-    def recording(self, spec: KernelSpec, bound: Sequence[Buffer]) -> Any:
+    def recording(self, spec: KernelSpec, bound: Sequence[KpBuffer]) -> Any:
         """The command buffer that dispatches ``spec`` on ``bound``."""
         program = self._program(spec, bound)
         recording = program.recordings.get(spec.push)
@@ -461,7 +461,7 @@ class ProgramCache:
                 program.recordings.popitem(last=False)
         return recording
 
-    def _program(self, spec: KernelSpec, bound: Sequence[Buffer]) -> _Program:
+    def _program(self, spec: KernelSpec, bound: Sequence[KpBuffer]) -> _Program:
         serials = tuple(buffer.serial for buffer in bound)
         key = _Key(spec.shader, spec.constants, spec.groups, len(spec.push), serials)
         program = self._programs.get(key)

@@ -118,7 +118,9 @@ class Recorder:
                 descriptors = sets[key] = self.preparations.sets.take(pipeline.layout, windows, completed)
                 prepared.sets.append(descriptors)
             pipeline.used = descriptors.used = ticket
-            prepared.dispatches.append(Dispatch(spec, pipeline, descriptors, array("uint32_t", spec.push), uses))
+            prepared.dispatches.append(
+                PreparedDispatch(spec, pipeline, descriptors, array("uint32_t", spec.push), uses)
+            )
             prepared.uses += uses
 
     def _upload(self, parameters: bytes) -> Block:
@@ -128,7 +130,7 @@ class Recorder:
         block.view(0, len(padded))[:] = padded
         return block
 
-    def record(self, slot: Slot, dispatches: Sequence[Dispatch]) -> None:
+    def record(self, slot: Slot, dispatches: Sequence[PreparedDispatch]) -> None:
         """Record the commands, with a barrier before each dispatch that depends on an earlier one."""
         vk, command, null = self._vk, slot.command, self._null
         hazards = self._queue.hazards
@@ -184,7 +186,7 @@ class Recorder:
                 )
 
 
-class Dispatch:
+class PreparedDispatch:
     """One kernel, ready to record. push: its push constants as a C array."""
 
     __slots__ = ("descriptors", "groups", "pipeline", "push", "push_bytes", "uses")
@@ -212,7 +214,7 @@ class Prepared:
         self.kernels = kernels
         self.used = ticket
         self.kept = False
-        self.dispatches: list[Dispatch] = []
+        self.dispatches: list[PreparedDispatch] = []
         self.sets: list[DescriptorSet] = []
         self.parameters: list[Block] = []
         self.uses: list[Use] = []

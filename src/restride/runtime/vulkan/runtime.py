@@ -22,7 +22,7 @@ from restride.errors import (
     OutOfDeviceMemory,
     UnsupportedError,
 )
-from restride.kernel import KernelSpec, Limits, Run
+from restride.kernel import ByteRange, KernelSpec, Limits
 from restride.kernel.modules import load_module
 from restride.runtime.instance import PhysicalDevice, find_physical, physical_devices
 from restride.runtime.interface import (
@@ -205,7 +205,7 @@ class VulkanRuntime:
         require_copy(src, dst, nbytes, src_offset, dst_offset)
         require_writable(dst)
         if kernels or (nbytes and self._recording is not None):
-            self._submit(kernels, (src, dst), Run(src_offset, dst_offset, nbytes) if nbytes else None)
+            self._submit(kernels, (src, dst), ByteRange(src_offset, dst_offset, nbytes) if nbytes else None)
         elif nbytes:
             self._session.copy(source.block, src_offset, target.block, dst_offset, nbytes)
 
@@ -328,7 +328,7 @@ class VulkanRuntime:
         freed = self._session.wait_for_freed()
         return bool(given_back + self._session.trim_memory()) or freed
 
-    def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory], run: Run | None) -> None:
+    def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory], run: ByteRange | None) -> None:
         """Start the kernels, then the copy ``run``; if memory is short, free what is idle and try once more."""
         refused = self._session.queue.refused
         try:
@@ -339,7 +339,7 @@ class VulkanRuntime:
                 raise
             self._submit_once(kernels, memories, run)
 
-    def _submit_once(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory], run: Run | None) -> None:
+    def _submit_once(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory], run: ByteRange | None) -> None:
         holds = [self._hold(memory) for memory in memories]  # referenced to the end: another thread may free a memory
         blocks, sizes = [hold.block for hold in holds], [hold.size for hold in holds]
         session = self._session
@@ -606,13 +606,13 @@ class Session:
 
     def copy(self, source: Block, source_offset: int, target: Block, target_offset: int, nbytes: int) -> int:
         """Start the device's copy of ``nbytes`` > 0 bytes, at any offsets in two blocks; return its ticket."""
-        uses, record = self.copying(source, target, Run(source_offset, target_offset, nbytes))
+        uses, record = self.copying(source, target, ByteRange(source_offset, target_offset, nbytes))
         self.make_room()
         with self.lock:
             self.enter()
             return self.queue.submit(uses, record)
 
-    def copying(self, source: Block, target: Block, run: Run) -> tuple[list[Use], Callable[[Slot], None]]:
+    def copying(self, source: Block, target: Block, run: ByteRange) -> tuple[list[Use], Callable[[Slot], None]]:
         """The uses of a copy, and the function that records it."""
         region = struct(
             "VkBufferCopy",
