@@ -62,7 +62,7 @@ FUNCTIONS = {
 """For functions of other libraries ours."""
 
 METHODS = {
-    **dict.fromkeys(("transpose", "swapaxes", "movedim", "moveaxis"), "x.permute(0, 2, 3, 1) or x.T"),
+    **dict.fromkeys(("transpose", "swapaxes", "movedim", "moveaxis"), "x.permute, as x.permute(2, 0, 1), or x.T"),
     **dict.fromkeys(("cuda", "vulkan", "xpu", "mps"), "x.to(device), with a rs.Device"),
     **dict.fromkeys(("cpu", "to_numpy", "get", "asnumpy"), "x.numpy()"),
     **dict.fromkeys(("view", "flatten", "ravel", "view_as"), "x.reshape, as x.reshape(-1)"),

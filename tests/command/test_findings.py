@@ -78,7 +78,7 @@ def test_a_finding_says_where_lavapipe_is_old_and_how_this_system_gets_a_newer(
     monkeypatch.setattr(findings, "list_devices", lambda: [info])
     monkeypatch.setattr(findings.platform, "freedesktop_os_release", os_release)
     old = [each for each in findings._devices() if each.status == "old"]
-    assert [each.subject for each in old] == (["driver of 0"] if said else [])
+    assert [each.subject for each in old] == (["device 0's driver"] if said else [])
     assert all(said in each.detail and fix in each.fix for each in old)
 
 

@@ -181,6 +181,14 @@ rs.float32
     AttributeError: module 'restride' has no attribute 'float32'; element types are texts here: 'f32'
 rs.interpolate(photo)
     AttributeError: module 'restride' has no attribute 'interpolat ... is rs.resample, and rs.resize for images here
+rs.xarray.resample(labelled, y=2)
+    TypeError: resample() got an unexpected keyword argument 'y'; dimensions go into a dict: sizes={'y': ...}
+rs.resize(torch.ones(4, 4, requires_grad=True), (2, 2))
+    DescriptorError: Tensor refuses to hand out its memory: ... ; rs.interop.torch has operations with gradients
+rs.interop.tortch
+    AttributeError: module 'restride.interop' has no attribute 'tortch'. Did you mean 'torch'?
+x.transpose(2, 0, 1)
+    AttributeError: restride.Tensor has no transpose; it is x.permute, as x.permute(2, 0, 1), or x.T here
 rs.transpose(photo)
     AttributeError: module 'restride' has no attribute 'transpose' ... rs.reorder(x, 'NCHW->NHWC') or x.permute here
 rs.imresize(photo)
@@ -290,6 +298,8 @@ def test_a_wrong_call_says_what_is_right(call, names):
         judge("dask")
     if "rs.xarray" in call:
         known["labelled"] = judge("xarray").DataArray(np.zeros((4, 4), np.float32), dims=("y", "x"))
+    if "torch." in call:
+        known["torch"] = judge("torch")
     if any(name in call for name in ("rs.imread", "rs.imwrite")):
         judge("PIL.Image")
     with pytest.raises(Exception) as caught:

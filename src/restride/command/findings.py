@@ -189,7 +189,7 @@ def _old_lavapipe(info: DeviceInfo) -> Iterator[Finding]:
     names = (f"{system.get('ID')} {system.get('VERSION_ID')}", system.get("ID", ""))
     fix = next((_NEWER_MESA[name] for name in names if name in _NEWER_MESA), f"install Mesa {_FAST_MESA} or newer")
     detail = f"{version[0]}: lavapipe of Mesa {_FAST_MESA}.0 is up to twice as fast, and more on CPUs without AVX-512"
-    yield Finding("old", f"driver of {info.index}", detail, fix)
+    yield Finding("old", f"device {info.index}'s driver", detail, fix)
 
 
 def _validation_layer() -> Finding:

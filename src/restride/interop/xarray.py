@@ -94,7 +94,8 @@ def resample(
         raise DescriptorError(
             f"data must be a DataArray or a Dataset, got {type(data).__name__}; rs.resample takes arrays"
         )
-    require_listed(resample, {name: value for name, value in arguments.items() if name not in _REFUSED})
+    dims = {f"dimensions go into a dict: sizes={{{dim!r}: ...}}": {dim} for dim in data.sizes if isinstance(dim, str)}
+    require_listed(resample, {name: value for name, value in arguments.items() if name not in _REFUSED}, dims)
     if (sizes is None) == (scales is None):
         raise DescriptorError(f"resample needs sizes or scales, and not both: {sizes!r} and {scales!r}")
     argument, asked = ("sizes", sizes) if sizes is not None else ("scales", scales)

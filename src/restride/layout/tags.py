@@ -175,7 +175,8 @@ def _blocks(tag: str, outer: str, axes: dict[str, int]) -> tuple[tuple[int, int]
     blocked = {axis for axis, _ in blocks}
     for at, letter in enumerate(outer):
         if letter.isupper() and axes[letter.lower()] not in blocked:
-            _fail(tag, at, f"upper-case letter {letter!r} needs a block such as '16{letter.lower()}'")
+            way = "" if blocks else f" (without blocks: {tag.lower()!r})"
+            _fail(tag, at, f"upper-case letter {letter!r} needs a block such as '16{letter.lower()}'{way}")
     return tuple(blocks)
 
 

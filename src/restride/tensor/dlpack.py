@@ -206,7 +206,8 @@ def _capsule_of(producer: Any, options: dict[str, int]) -> Any:
             # Producers older than DLPack 1.0 do not know the argument; the standard says to retry without it.
             return producer.__dlpack__(**options)
     except _REFUSALS as error:
-        raise DescriptorError(f"{type(producer).__name__} refuses to hand out its memory: {error}") from error
+        way = "; rs.interop.torch has operations with gradients" if getattr(producer, "requires_grad", False) else ""
+        raise DescriptorError(f"{type(producer).__name__} refuses to hand out its memory: {error}{way}") from error
 
 
 def _array_of(capsule: object, devices: tuple[int, ...] = _HOST_DEVICES) -> Array:

@@ -242,7 +242,8 @@ class WorkerProcess(JsonProcess):
         self.send(asdict(self._target))
         hello = self.answer(time.monotonic() + limit, f"the device was not open after {limit:g} s")
         if "error" in hello:
-            raise getattr(errors, hello["error"])(hello["message"])
+            of_driver = "" if self._target.driver is None else f"--driver {self._target.driver}: "
+            raise getattr(errors, hello["error"])(of_driver + hello["message"])
         if self._layer is not None:
             self._layer.require_running()
         return Host.from_hello(hello)

@@ -55,8 +55,8 @@ def test_where_torch_sees_no_cuda_a_part_says_so():
 
 
 def test_what_is_not_in_order_is_named(monkeypatch):
-    findings = ("ok", "numpy"), ("ok", "loader"), ("optional", "kp"), ("old", "driver of 0"), ("optional", "rich")
+    findings = ("ok", "numpy"), ("ok", "loader"), ("optional", "kp"), ("old", "device 0's driver"), ("optional", "rich")
     monkeypatch.setattr(checks, "look", lambda *_: (Finding(status, subject, "") for status, subject in findings))
     part = checks.installed(job())
-    assert part.text == "2 ok; optional: kp, rich; old: driver of 0 (`restride doctor` says what to do)"
+    assert part.text == "2 ok; optional: kp, rich; old: device 0's driver (`restride doctor` says what to do)"
     assert part.problems == ()
