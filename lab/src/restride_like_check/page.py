@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from restride.cli.demo import Panel, draw_sheet, glowing, shipped
+from restride.cli.demo import Panel, draw_sheet, shipped
 from restride.command.process import UsageError
 from restride.ops.resample import resample
 from restride.tensor.arrays import asarray
@@ -173,4 +173,9 @@ def draw_profile_sheet(path: Path, device: Device) -> None:
 def _difference(ours: Array, theirs: Array, title: str) -> Panel:
     apart = np.abs(ours.astype(np.int64) - theirs.astype(np.int64))
     text = f"{np.count_nonzero(apart)} of {apart.size} values differ, by at most {apart.max(initial=0)}"
-    return Panel(glowing(np.minimum(apart.max(axis=2) / _WHITE, 1.0)), title, text)
+    return Panel(_glowing(np.minimum(apart.max(axis=2) / _WHITE, 1.0)), title, text)
+
+
+def _glowing(share: Array) -> Array:
+    """Numbers from 0 to 1 as u8 pixels with colours from black through orange to white."""
+    return np.asarray(np.clip(255 * share[:, :, np.newaxis] * np.array([2.2, 1.3, 0.6]), 0, 255), np.uint8)
