@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -92,14 +93,18 @@ def test_where_memory_is_short_the_idle_is_freed(monkeypatch: pytest.MonkeyPatch
     pool, empty = HostMemory(10, 100), np.empty
     pool.empty(50)
 
+    kept = [weakref.ref(memory) for memory in pool._idle.values()]
+
     def short(*arguments: object) -> object:
-        if pool._idle:
+        if any(memory() is not None for memory in kept):
             raise MemoryError
         return empty(*arguments)  # type: ignore[call-overload]
 
     monkeypatch.setattr(np, "empty", short)
     assert pool.empty(90).nbytes == 90
     pool.empty(50)
+    kept = [weakref.ref(memory) for memory in pool._idle.values()]
+    assert kept
     assert pool.empty(2000).nbytes == 2000
 
 

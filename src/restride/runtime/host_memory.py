@@ -35,10 +35,15 @@ class HostMemory:
         """An array of ``nbytes`` of any value; its memory is used again once no array, view or buffer refers to it."""
         if not self.least_bytes <= nbytes <= self._most_bytes:
             return self._allocate(nbytes)
+        memory = self._take(nbytes)
+        return np.asarray(_Lent(self, self._allocate(nbytes) if memory is None else memory, nbytes))
+
+    def _take(self, nbytes: int) -> npt.NDArray[np.uint8] | None:
+        """Kept memory of ``nbytes`` or a little more; None if there is none."""
         for key, idle in self._idle.copy().items():
             if nbytes <= idle.nbytes <= nbytes + nbytes // 8 and self._idle.pop(key, None) is not None:
-                return np.asarray(_Lent(self, idle, nbytes))
-        return np.asarray(_Lent(self, self._allocate(nbytes), nbytes))
+                return idle
+        return None
 
     def give_back(self, memory: npt.NDArray[np.uint8]) -> None:
         """Keep ``memory``, which nothing else refers to, and free the longest idle if that is too much."""
@@ -71,6 +76,8 @@ class HostMemory:
 
 class _Lent:
     """An object with ``__array_interface__``: the base of an array and of its views, so it lives as long as they."""
+
+    base = None  # for programs that follow ``.base`` to the array that owns its memory
 
     def __init__(self, pool: HostMemory, memory: npt.NDArray[np.uint8], nbytes: int) -> None:
         self._pool = pool

@@ -316,7 +316,7 @@ class Tensor:
         if desc.numel and not desc.is_row_major:
             return self.copy().numpy()
         nbytes = desc.numel * desc.dtype.itemsize
-        data = np.empty(nbytes, np.uint8) if nbytes < HOST_MEMORY.least_bytes else HOST_MEMORY.empty(nbytes)
+        data = HOST_MEMORY.empty(nbytes)
         if desc.numel:
             self.device.runtime.read(self.memory, desc.offset * desc.dtype.itemsize, data.data)
         return data.view(desc.dtype.dtype).reshape(desc.sizes)
@@ -338,7 +338,7 @@ class Tensor:
         >>> rs.asarray(np.array([[1, 2], [3, 4]], np.uint8), "u8[2,2]{0,1}").buffer()
         array([1, 3, 2, 4], dtype=uint8)
         """
-        data = np.empty(self.memory.nbytes, np.uint8)
+        data = HOST_MEMORY.empty(self.memory.nbytes)
         self.device.runtime.read(self.memory, 0, data.data)
         return data
 

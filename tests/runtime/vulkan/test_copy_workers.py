@@ -178,6 +178,10 @@ class Held:
 
 
 def test_an_error_in_a_helper_is_raised_in_the_caller():
+    require_error_of_helper(CopyWorkers(1))
+
+
+def require_error_of_helper(workers):
     caller, failed = threading.get_ident(), threading.Event()
 
     def copy():
@@ -187,7 +191,6 @@ def test_an_error_in_a_helper_is_raised_in_the_caller():
             failed.set()
             raise MemoryError("of a helper")
 
-    workers = CopyWorkers(1)
     for _ in range(3):  # the helper lives on
         failed.clear()
         with pytest.raises(MemoryError, match="of a helper"):
@@ -233,9 +236,64 @@ def test_without_a_thread_of_the_system_the_caller_copies_alone(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(copy_workers._thread, "start_new_thread", refuse)
-    made = []
-    CopyWorkers(3).copy([partial(made.append, place) for place in range(10)], nullcontext_true)
+    made, workers = [], CopyWorkers(3)
+    workers.copy([partial(made.append, place) for place in range(10)], nullcontext_true)
     assert made == list(range(10))
+    assert workers._calls.empty(), "a piece that nobody takes is kept"
+    monkeypatch.undo()
+    require_error_of_helper(workers)
+
+
+def test_the_first_interrupt_in_the_wait_for_helpers_does_not_end_it(monkeypatch):
+    held, waits = Held(), []
+
+    class Left(copy_workers.SimpleQueue):
+        def get(self, timeout):
+            if not waits:
+                waits.append(held.begun.wait(20))
+                held.released.set()
+                raise Interrupted
+            return super().get(timeout=timeout)
+
+    def either():
+        if threading.get_ident() == held.caller:
+            assert held.begun.wait(20)
+        else:
+            held()
+
+    workers = CopyWorkers(1)
+    monkeypatch.setattr(copy_workers, "SimpleQueue", Left)  # of the piece
+    with pytest.raises(Interrupted):
+        workers.copy([either, either], nullcontext_true)
+    assert held.ended.is_set(), "a helper still copies"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no fork")
+def test_a_child_forked_by_a_handler_waits_for_no_helper(kernels):
+    out = passes(
+        """
+        import os, threading
+        from contextlib import nullcontext
+        from restride.runtime.vulkan.copy_workers import WORKERS, CopyWorkers
+        workers, caller, begun, go = CopyWorkers(1), threading.get_ident(), threading.Event(), threading.Event()
+        child = 0
+        def copy():
+            global child
+            if threading.get_ident() != caller:
+                begun.set()
+                go.wait()
+                return
+            begun.wait()
+            child = os.fork()
+            go.set()
+        workers.copy([copy, copy], lambda: nullcontext(True))
+        if child == 0:
+            os._exit(7 if len(WORKERS._unstarted) == WORKERS._number else 8)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """,
+        kernels,
+    )
+    assert out == "7\n"
 
 
 # Interrupts in the middle of a transfer: what a helper still copies is neither reused nor unmapped.
@@ -291,7 +349,7 @@ def test_closing_waits_for_a_helper_that_still_copies(modules, monkeypatch):
 def test_a_helper_that_comes_after_an_interrupt_copies_nothing(four, monkeypatch):
     """Its buffer was given back, and may be another transfer's."""
     workers = four._staging.workers
-    workers._unstarted = iter(())
+    workers._unstarted.clear()
     copied = []
 
     def copy(*_):

@@ -11,8 +11,8 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from queue import SimpleQueue
+from contextlib import AbstractContextManager, suppress
+from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
 _THREADS = 4
@@ -23,6 +23,9 @@ _LEAST_BYTES = 16 << 20
 
 _SHARE_BYTES = 1 << 20
 """Bytes that a thread copies at a time: a quarter of a piece of a transfer."""
+
+_SECONDS_TO_LOOK = 1.0
+"""A caller that waits looks so often whether it is in a child of ``fork``, which a signal handler may call."""
 
 Copy: TypeAlias = Callable[[], None]
 
@@ -41,7 +44,11 @@ class CopyWorkers:
         self._number = number
         self._least_bytes = least_bytes
         self._share_bytes = share_bytes
-        self._unstarted = iter(range(self._number))  # a thread takes the next in one step
+        self.forget_threads()
+
+    def forget_threads(self) -> None:
+        """Begin without threads, as in a child of ``fork``."""
+        self._unstarted = deque(range(self._number))  # one entry for each thread that is not started yet
         self._calls: SimpleQueue[_Piece] = SimpleQueue()
 
     def share_bytes(self, nbytes: int) -> int:
@@ -64,17 +71,24 @@ class CopyWorkers:
             self._call(piece, min(self._number, len(copies) - 1))
             piece.take_copies()
         finally:
-            piece.end()
+            try:
+                piece.end()
+            except BaseException:
+                piece.end()  # the interrupt that came in the wait may be the first
+                raise
         if piece.errors:
             raise piece.errors.pop()
 
     def _call(self, piece: _Piece, number: int) -> None:
-        for _ in self._unstarted:
-            try:
-                _thread.start_new_thread(_help_all, (self._calls,))  # ``Thread.start`` waits, where an interrupt harms
-            except RuntimeError:  # the system has no thread for it, or the process ends
-                break
-        for _ in range(number):
+        while self._unstarted:
+            with suppress(IndexError):  # another call has just taken the last one
+                each = self._unstarted.pop()
+                try:
+                    _thread.start_new_thread(_help_all, (self._calls,))  # ``Thread.start`` waits, where interrupts harm
+                except RuntimeError:  # the system has no thread for it, or the process ends
+                    self._unstarted.append(each)
+                    break
+        for _ in range(min(number, self._number - len(self._unstarted))):
             self._calls.put(piece)
 
 
@@ -87,6 +101,7 @@ class _Piece:
 
     def __init__(self, copies: Sequence[Copy], guard: Guard) -> None:
         self.errors: list[BaseException] = []
+        self._process = os.getpid()
         self._copies = deque(copies)
         self._guard = guard
         self._inside: deque[None] = deque()  # one entry for each thread that helps
@@ -119,8 +134,9 @@ class _Piece:
     def end(self) -> None:
         """Let no thread begin another copy, and wait for those that are inside."""
         self._copies.clear()
-        while self._inside:
-            self._left.get()
+        while self._inside and os.getpid() == self._process:
+            with suppress(Empty):
+                self._left.get(timeout=_SECONDS_TO_LOOK)
 
 
 def _help_all(calls: SimpleQueue[_Piece]) -> None:
@@ -135,3 +151,6 @@ def _cores() -> int:
 
 WORKERS = CopyWorkers(min(_THREADS, _cores()) - 1)
 """The threads of this process."""
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=WORKERS.forget_threads)

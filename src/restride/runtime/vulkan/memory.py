@@ -690,13 +690,14 @@ class Imports:
 
 
 class Blocks:
-    """The pools of a device and its imports. The caller holds the runtime's lock, except to append to ``freed``.
+    """The pools of a device and its imports. The caller holds the runtime's lock, except to append.
 
     pools: the open pools. pool: for tensors. host_pool: for staging. parameter_pool: for parameters of kernels.
         There is one pool for each memory type, so all three are the same pool if the host works in place.
     freed: blocks that nobody refers to any more, each after the bytes in use that it counted for. The garbage collector
         may free a block in the middle of anything, so a finalizer only appends it here, which needs no lock; the next
         thread that holds the lock returns it to its pool.
+    staged: blocks of ``host_pool`` that transfers have given back, in the same way.
     in_use: bytes of live memories. lent: number of blocks whose memory arrays of the host may use.
     """
 
@@ -712,6 +713,7 @@ class Blocks:
         self.parameter_pool = self._pool_of(placement.parameters)
         self.imports = Imports(device, limits.offset_alignment)
         self.freed: deque[tuple[int, Block]] = deque()
+        self.staged: deque[Block] = deque()
         self.in_use = 0
         self.lent = 0
 
@@ -738,7 +740,11 @@ class Blocks:
         return pool
 
     def drain(self) -> None:
-        """Return the ``freed`` blocks to their pools; the device may still use them."""
+        """Return the blocks of ``freed`` and ``staged`` to their pools; the device may still use them."""
+        while self.staged:
+            block = self.staged[0]
+            del self.staged[0]
+            self.host_pool.free(block)
         while self.freed:
             nbytes, block = self.freed[0]
             del self.freed[0]

@@ -386,7 +386,7 @@ class Queue:
             self._free.append(slot)
 
     def enter_wait(self, ticket: int) -> Slot | None:
-        """The slot to wait for, reserved until ``leave_wait``; None if the ticket is finished or was not submitted."""
+        """The slot to wait for, reserved until ``end_wait``; None if the ticket is finished or was not submitted."""
         if ticket <= self.completed:
             return None
         if ticket > self.submitted:
@@ -398,9 +398,8 @@ class Queue:
         slot.waiters += 1
         return slot
 
-    def leave_wait(self, slot: Slot, finished: bool) -> None:
-        """End a wait; ``finished``: the submission, and all before it, have finished."""
-        slot.waiters -= 1
+    def end_wait(self, slot: Slot, finished: bool) -> None:
+        """Follows ``slot.waiters -= 1``; ``finished``: the submission, and all before it, have finished."""
         if slot.retired:
             if not slot.waiters and not slot.kept:
                 self._free.append(slot)

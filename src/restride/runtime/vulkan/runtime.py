@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import replace
 from functools import cache, partial
 from itertools import count, cycle
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,12 @@ PIECE_BYTES = 4 << 20
 """Maximum size of a staging buffer in bytes."""
 
 _MIN_PIECE_BYTES = 1 << 12
+
+_Ended: TypeAlias = tuple[Block | None, Slot | None, bool, int, int]
+"""A use that has ended: the block of a copy, or the slot of a wait, and whether it went well; bytes up and down."""
+
+_SECONDS_TO_LOOK = 0.2
+"""``close`` looks so often whether others have left, because a thread that an interrupt ended may not have told it."""
 
 _MIN_TO_CLOSE = 5.0
 """``close`` waits at least so many seconds: llvmpipe aborts a process that ends while llvmpipe compiles."""
@@ -401,6 +407,7 @@ class Session:
         self._changed = threading.Condition(self._lock.raw)
         self._ended_batches: deque[None] = deque()  # one entry for each batch that must end, see ``_end_batches``
         self._active_users = 0  # threads that wait or copy outside the lock
+        self._ended_uses: deque[_Ended] = deque()  # waits and copies that have ended, see ``_end_uses``
         self.clocks: list[Clock] = []  # clocks whose queries exist
         self.uploaded = self.downloaded = 0
         self.device = LogicalDevice(physical)
@@ -442,7 +449,9 @@ class Session:
             self.device.require_alive()
         if self._ended_batches:
             self._end_batches()
-        if self.blocks.freed:
+        if self._ended_uses:
+            self._end_uses()
+        if self.blocks.freed or self.blocks.staged:
             self.blocks.drain()
         self.blocks.collect(self.queue.poll())
 
@@ -501,7 +510,7 @@ class Session:
     def _drain_if_free(self) -> None:
         # Repeat if a block was freed just before the lock was released, because on a closed device nobody else frees
         # it.
-        while self.blocks.freed and self._lock.if_free(self._drain):
+        while (self.blocks.freed or self.blocks.staged) and self._lock.if_free(self._drain):
             self.blocks.imports.release_owners()
 
     def _drain(self) -> None:
@@ -525,15 +534,11 @@ class Session:
             moved = True
         finally:
             if pinned:
+                # Noted by one call, because an interrupt may come after it, also while this thread waits for the lock:
+                # then the next call here ends the use.
+                self._ended_uses.append((block, None, moved, uploads * moved, downloads * moved))
                 with self._lock.raw:
-                    # Before any call, because an interrupt may come there: ``close`` waits until ``_active_users`` is
-                    # 0.
-                    block.pins -= 1
-                    self._active_users -= 1
-                    self._notify_close()
-                    if moved:
-                        self.uploaded += uploads
-                        self.downloaded += downloads
+                    self._end_uses()
 
     def wait_for(self, ticket: int) -> None:
         """Return when submission ``ticket`` is finished. The time limit holds for each submission before it separately.
@@ -564,11 +569,27 @@ class Session:
             return True
         finally:
             if slot is not None:
+                self._ended_uses.append((None, slot, finished, 0, 0))  # as in ``pinned``
                 with self._lock.raw:
-                    self._active_users -= 1
-                    self._notify_close()
-                    self.queue.leave_wait(slot, finished)
-                    self.blocks.imports.collect(self.queue.completed)
+                    self._end_uses()
+
+    def _end_uses(self) -> None:
+        """End the waits and copies in ``_ended_uses``. The caller holds the lock."""
+        while self._ended_uses:
+            # In statements without a call: an interrupt may come at any call, and must leave a use whole or ended.
+            block, slot, finished, uploads, downloads = self._ended_uses[0]
+            if block is not None:
+                block.pins -= 1
+            if slot is not None:
+                slot.waiters -= 1
+            self._active_users -= 1
+            self.uploaded += uploads
+            self.downloaded += downloads
+            del self._ended_uses[0]
+            if slot is not None:
+                self.queue.end_wait(slot, finished)
+                self.blocks.imports.collect(self.queue.completed)
+        self._notify_close()
 
     def wait_for_freed(self) -> bool:
         """Wait until freed memory can be reused; True if there was any."""
@@ -580,10 +601,14 @@ class Session:
         return freed > 0
 
     def free_staging(self, blocks: list[Block]) -> None:
-        """Take back and remove all of ``blocks``, which came from ``staging_block``; the device may still use them."""
-        with self._lock.raw:  # not ``enter``, whose error would hide the error of the transfer
-            while blocks:  # one by one: after an interrupt no block is both in the list and in the pool
-                self.blocks.host_pool.free(blocks.pop())
+        """Take back and remove all of ``blocks``, which came from ``staging_block``; the device may still use them.
+
+        It never waits for the lock, where a second interrupt would lose them.
+        """
+        removed = blocks[:]
+        del blocks[:]  # first, because a thread that helps to copy asks the list whether they are still the transfer's
+        self.blocks.staged.extend(removed)
+        self._drain_if_free()
 
     def trim_memory(self) -> int:
         """Give idle memory back to the driver, prepared submissions and their parameters included; return the bytes."""
@@ -683,7 +708,9 @@ class Session:
                 was_lost = self.device.dead not in ("", closed)
                 self.device.dead = self.device.dead or closed
                 # Other threads notice that the device is dead, and leave it.
-                left = self._changed.wait_for(lambda: not self._active_users, min(wait + 1, threading.TIMEOUT_MAX))
+                deadline = time.monotonic() + wait + 1
+                while not (left := self._is_unused()) and time.monotonic() < deadline:
+                    self._changed.wait(_SECONDS_TO_LOOK)
                 is_idle = left and (self.queue.wait_idle(wait) if was_lost else self.queue.drain(wait))
             except BaseException:
                 self._closed = False  # after an interrupt the next ``close`` waits again
@@ -715,6 +742,10 @@ class Session:
 
     def __del__(self) -> None:
         self.close()
+
+    def _is_unused(self) -> bool:
+        self._end_uses()
+        return not self._active_users
 
     def _notify_close(self) -> None:
         if self._closed:
