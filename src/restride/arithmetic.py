@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, get_args
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -226,7 +224,7 @@ def _canonical(src: DType, dst: DType, full: Arithmetic) -> Arithmetic:
         and not (to_integer and (full.dst is None or not full.dst.has_zero_point))  # the result is rounded anyway
     )
     rounds = rounds_first or (to_integer and not is_integral)
-    overflows = dst.name not in ("pred", "bf16", "f32", "f64") and not (full.is_conversion and _holds(dst, src))
+    overflows = (to_integer or dst.format.saturates) and not (full.is_conversion and _holds(dst, src))
     rounding, saturate = full.rounding if rounds else "nearest_even", full.saturate or not overflows
     return Arithmetic(full.src, full.dst, full.sum_scale, rounding, saturate, rounds_first, full.post_ops)
 
@@ -235,9 +233,9 @@ def _holds(dst: DType, src: DType) -> bool:
     """True if no element of ``src`` is outside the range of ``dst``, or both are one type, whose bits are copied."""
     if src == dst:
         return True
-    if src.is_float and src.name != "f8e4m3fn":  # which alone has no infinities
+    if src.format.infinity is not None:
         return False
-    (low, high), (lowest, highest) = value_range(src), value_range(dst)
+    (low, high), (lowest, highest) = src.format.range, dst.format.range
     return lowest <= low and high <= highest
 
 
@@ -374,7 +372,7 @@ def require_unit(name: str, values: Array, dtype: DType) -> None:
         DescriptorError: ``dtype`` is an integer type, and a value is outside [-1, 1].
     """
     if not dtype.is_float and (np.abs(values) > 1).any():
-        _, largest = value_range(dtype)
+        _, largest = dtype.format.range
         worst = values.flat[np.abs(values).argmax()]
         raise DescriptorError(
             f"{name} must be within -1 and 1, because elements of {dtype} are divided by {largest} first, got "
@@ -389,7 +387,7 @@ def require_of_type(argument: str, values: Array, dtype: DType) -> None:
         DescriptorError: one is not integral, or out of range.
     """
     exact = values if values.dtype.kind in "iu" else values.astype(np.float64)
-    low, high = value_range(dtype)
+    low, high = dtype.format.range
     rule = f"an integer of {dtype}, {low} to {high}"
     if exact.dtype.kind == "f":
         is_integral = np.isfinite(exact) & (exact == np.trunc(exact))
@@ -409,15 +407,6 @@ def _require_all(holds: npt.NDArray[np.bool_], argument: str, rule: str, values:
     entry = tuple(int(index) for index in np.unravel_index(int(holds.argmin()), holds.shape))
     place = f" at entry {entry}" if holds.size > 1 else ""
     raise DescriptorError(f"{argument} must be {rule}, got {values[entry]}{place}{remedy}")
-
-
-@cache
-def value_range(dtype: DType) -> tuple[int, int]:
-    """The lowest and the highest finite value of ``dtype``, as integers."""
-    if dtype == "pred":
-        return 0, 1
-    limits = ml_dtypes.finfo(dtype.dtype) if dtype.is_float else np.iinfo(dtype.dtype)  # type: ignore[no-untyped-call]
-    return int(limits.min), int(limits.max)
 
 
 def _post_ops(post_ops: Any) -> tuple[PostOp, ...]:

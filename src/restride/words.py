@@ -80,16 +80,6 @@ METHODS = {
 }
 """For methods of other libraries' arrays ours."""
 
-TYPES = {
-    **{f"fp{bits}": f"f{bits}" for bits in (16, 32, 64)},
-    **{f"I{bits}": f"s{bits}" for bits in (8, 16, 32, 64)},
-    "half": "f16",
-    "bfp16": "bf16",
-    **dict.fromkeys(("fp8", "float8", "f8", "e4m3", "fp8_e4m3", "f8_e4m3", "float8_e4m3"), "f8e4m3fn"),
-    **dict.fromkeys(("e5m2", "fp8_e5m2", "f8_e5m2"), "f8e5m2"),
-}
-"""For element types of other libraries, such as those of safetensors, our names."""
-
 
 def argument_here(name: str, known: Collection[str]) -> str:
     """The end of an error about an argument that is not among the ``known`` ones of a function; may be empty.

@@ -9,10 +9,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from restride.dtypes import DType
+from restride.dtypes import DType, ElementType
 
 Array = np.ndarray[Any, Any]
 
@@ -43,17 +42,6 @@ def _shuffled(values: Array, width: int) -> Array:
     return (values * np.uint64(0x6D)) & mask
 
 
-_REACH = {"pred": 1, "f16": 16, "bf16": 128, "f32": 128, "f64": 1024, "f8e4m3fn": 9, "f8e5m2": 16}
-"""Number of binary digits before the point of a type's largest number. For other types see ``_integer_digits``."""
-
-_PRECISION = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "f8e4m3fn": 4, "f8e5m2": 3, "pred": 1}
-"""Number n of significant binary digits, including the leading one: a type holds every integer in [0, 2^n) exactly."""
-
-
-def _integer_digits(dtype: DType) -> int:
-    return _REACH.get(dtype.name, 8 * dtype.itemsize - dtype.name.startswith("s"))
-
-
 def _unsigned(dtype: DType) -> np.dtype[Any]:
     return np.dtype(f"u{dtype.itemsize}")
 
@@ -69,18 +57,26 @@ _F64_EDGES = (
 )  # fmt: skip
 
 
-_LINEAR_EDGES = {
-    "f32": (0x80000000, 0x7F800000, 0xFF800000, 0x7FC12345, 0x7F7FFFFF),
-    "f16": (0x8000, 0x7C00, 0xFC00, 0x7E01, 0x7BFF, 0xFBFF, 0x0001, 0x83FF, 0x0007, 0x0400),
-    "bf16": (0x8000, 0x7F80, 0xFF80, 0x7FC1, 0x7F7F),
-    "s32": (0x7FFFFFFF, 0x80000000, 0x7FFFFFC0, 0x7FFFFFBF, 0x80000001, 0x01000001),
-    "u32": (0xFFFFFFFF, 0x80000000, 0xFFFFFF80, 0xFFFFFF7F, 0x80000001, 0x01000001),
-    "f8e4m3fn": (0x80, 0x7F, 0xFF, 0x7E, 0xFE, 0x01, 0x87, 0x08),
-    "f8e5m2": (0x80, 0x7C, 0xFC, 0x7D, 0x7B, 0xFB, 0x01, 0x83, 0x04),
-}
-"""Bit patterns that conversions may get wrong: infinities, NaN, zeros, the largest numbers, the smallest of f16 and the
-8-bit floats. The smallest of f32 and bf16 are left out: a weight turns them into f32 denormals, which devices may
-flush."""
+def _linear_edges(form: ElementType) -> list[int]:
+    """Bit patterns that sums may get wrong, of floats up to 32 bits and of 32-bit integers; of other types none.
+
+    Floats: zero, infinities, NaN, the largest numbers, the smallest of f16 and the 8-bit floats. The smallest of f32
+    and bf16 are left out: a weight turns them into f32 denormals, which devices may flush. Integers: the bounds, and
+    numbers that f32 does not hold.
+    """
+    sign = 1 << form.bits - 1
+    if form.bits == 64 or not (form.is_float or form.bits == 32):
+        return []
+    if not form.is_float:
+        beyond = form.range[1] + 1
+        tie = beyond - (beyond >> 25)  # halfway from the largest f32 in the range to its end
+        return [beyond - 1, sign, tie, tie - 1, sign + 1, (1 << 24) + 1]
+    nan = form.nan | 0x12345 >> (32 - form.bits)
+    patterns = [sign, *((nan, sign | nan) if form.infinity is None else (form.infinity, sign | form.infinity, nan))]
+    if not form.saturates:
+        return [*patterns, form.largest]
+    normal = 1 << form.fraction
+    return [*patterns, form.largest, sign | form.largest, 1, sign | (normal - 1), normal]
 
 
 def bits(dtype: DType, count: int, seed: int = 0) -> Array:
@@ -115,13 +111,6 @@ def comparable(dtype: DType, count: int, seed: int = 0) -> Array:
     return np.where(hashed >> np.uint64(63) == 0, ones, bits(dtype, count, seed))
 
 
-_NUMBERS = {"f32": (24, 2.0**-14), "f16": (11, 2.0**-8), "bf16": (8, 2.0**-5)}
-"""For each type: the bits of the magnitude as an integer, and the factor by which it is multiplied."""
-
-_NARROW_NUMBERS = {"f8e4m3fn": (5 << 3, 4 << 3), "f8e5m2": (13 << 2, 4 << 2)}
-"""For each 8-bit float: the bit pattern of 1/4, and how many magnitudes to use from there on; all are below 4."""
-
-
 def numbers(dtype: DType, count: int, seed: int = 0) -> Array:
     """Finite elements of moderate magnitude, for arithmetic: 1-D, ``count`` elements of ``dtype``.
 
@@ -131,21 +120,22 @@ def numbers(dtype: DType, count: int, seed: int = 0) -> Array:
     integers from 0 on.
     """
     hashed = hashed_words(np.arange(count, dtype=np.uint64), seed)
-    if dtype.name in _NARROW_NUMBERS:
-        first, count_of = _NARROW_NUMBERS[dtype.name]
-        positive = np.uint64(first) + (hashed >> np.uint64(8)) % np.uint64(count_of)
+    form = dtype.format
+    if form.is_float and form.bits == 8:
+        quarter = np.uint64(form.bias - 2 << form.fraction)
+        positive = quarter + (hashed >> np.uint64(8)) % np.uint64(4 << form.fraction)
         return (positive | (hashed & np.uint64(0x80))).astype(np.uint8).view(dtype.dtype)
-    if dtype.itemsize == 1 or dtype.name in ("s16", "u16"):
+    if not form.is_float and form.bits <= 16:
         return bits(dtype, count, seed)
-    if dtype.name in ("s32", "u32"):
+    if not form.is_float and form.bits == 32:
         if seed % 4 == 3:
             return hashed.astype(np.uint32).view(dtype.dtype)
         lowest = 1000 if dtype == "s32" else 0
         return ((hashed % np.uint64(2001)).astype(np.int64) - lowest).astype(dtype.dtype)
-    if dtype.name not in _NUMBERS:
+    if form.bits == 64:
         return _integers(dtype, hashed)
-    width, scale = _NUMBERS[dtype.name]
-    magnitude = (hashed & np.uint64((1 << width) - 1)).astype(np.float64) * scale
+    magnitude = (hashed & np.uint64((1 << form.digits) - 1)).astype(np.float64)
+    magnitude *= 2.0 ** ((10 if form.bits == 32 else 3) - form.digits)
     return np.where(hashed >> np.uint64(63) == 0, magnitude, -magnitude).astype(dtype.dtype)
 
 
@@ -156,8 +146,7 @@ def indices(dtype: DType, count: int) -> Array:
 
 def _integers(dtype: DType, words: Array) -> Array:
     """The low bits of ``words`` as nonnegative integers, as many bits as ``dtype`` holds exactly."""
-    width = _PRECISION.get(dtype.name, _integer_digits(dtype))
-    integers: Array = (words & np.uint64((1 << width) - 1)).astype(dtype.dtype)
+    integers: Array = (words & np.uint64((1 << dtype.format.digits) - 1)).astype(dtype.dtype)
     return integers
 
 
@@ -193,8 +182,8 @@ def image(dtype: DType, sizes: tuple[int, ...], seed: int = 0) -> Array:
 def edges(dtype: DType, count: int, seed: int = 0) -> Array:
     """``numbers``, about half of them replaced by an edge value."""
     values = numbers(dtype, count, seed)
-    if dtype.name in _LINEAR_EDGES:
-        patterns = np.array(_LINEAR_EDGES[dtype.name], np.uint64).astype(_unsigned(dtype)).view(dtype.dtype)
+    if linear := _linear_edges(dtype.format):
+        patterns = np.array(linear, np.uint64).astype(_unsigned(dtype)).view(dtype.dtype)
         hashed = hashed_words(np.arange(count, dtype=np.uint64), seed + 1)
         chosen = patterns[(hashed >> np.uint64(40)) % np.uint64(len(patterns))]
         values = np.where(hashed >> np.uint64(63) == 0, chosen, values)
@@ -241,13 +230,10 @@ def plain(src: DType, dst: DType, count: int, seed: int = 0) -> Array:
         return _bytes(src, count, seed)
     words, sizes = _words(count, seed, 3), _words(count, seed, 4)
     if not src.is_float:
-        length = sizes % np.uint64(min(_integer_digits(src), _integer_digits(dst) + 1)) + np.uint64(1)
+        length = sizes % np.uint64(min(src.format.whole_digits, dst.format.whole_digits + 1)) + np.uint64(1)
         return _as_integers(src, dst, words >> (np.uint64(64) - length), sizes)
-    low, high = (
-        (-6, min(_integer_digits(src), _integer_digits(dst), 10))
-        if dst.is_float
-        else (-2, min(_integer_digits(src), _integer_digits(dst)))
-    )
+    high = min(src.format.whole_digits, dst.format.whole_digits)
+    low, high = (-6, min(high, 10)) if dst.is_float else (-2, high)
     exponent = (sizes % np.uint64(high - low)).astype(np.int64) + low
     magnitude = np.ldexp(1 + (words >> np.uint64(12)).astype(np.float64) / (1 << 52), exponent)
     return np.where(_is_negative(dst, sizes), -magnitude, magnitude).astype(src.dtype)
@@ -264,14 +250,13 @@ def _ties_of_floats(src: DType, dst: DType, words: Array) -> Array:
     if dst.is_float:
         # Neighbours are those of the type with the smaller range: neighbours in the wider type are hardly ever within
         # both ranges.
-        grid = min(dst, src, key=_integer_digits)
+        grid = min(dst, src, key=lambda dtype: dtype.format.whole_digits)
         lower = bits_of.astype(_unsigned(grid))
         below, above = (each.view(grid.dtype).astype(np.float64) for each in (lower, lower + lower.dtype.type(1)))
         halfway = (below + above) / 2
     else:
-        length = words % np.uint64(
-            min(_integer_digits(src), _integer_digits(dst)) + 1
-        )  # number of bits of the whole part; 0: the number is 1/2
+        # The number of bits of the whole part; 0: the number is 1/2.
+        length = words % np.uint64(min(src.format.whole_digits, dst.format.whole_digits) + 1)
         whole = np.where(length == 0, 0, bits_of >> ((np.uint64(64) - length) & np.uint64(63)))
         halfway = np.where(_is_negative(dst, words), -1, 1) * (whole.astype(np.float64) + 0.5)
     patterns: Array = halfway.astype(src.dtype).view(_unsigned(src)) + _off_by_one(words).astype(_unsigned(src))
@@ -283,11 +268,11 @@ def _ties_of_integers(src: DType, dst: DType, words: Array) -> Array:
 
     Example: of a 20-bit s32, bf16 keeps 8 digits, so a tie has a 1 and eleven zeros as the others.
     """
-    length = words % np.uint64(min(_integer_digits(src), _integer_digits(dst))) + np.uint64(1)
+    length = words % np.uint64(min(src.format.whole_digits, dst.format.whole_digits)) + np.uint64(1)
     leading = np.uint64(1) << (length - np.uint64(1))
     if not dst.is_float:
         return _as_integers(src, dst, leading + _off_by_one(words), words)
-    cut = np.maximum(length.astype(np.int64) - _PRECISION[dst.name], 0).astype(np.uint64)
+    cut = np.maximum(length.astype(np.int64) - dst.format.digits, 0).astype(np.uint64)
     digits = (hashed_words(words, 1) & (leading - np.uint64(1)) | leading) >> cut << cut
     half = (np.uint64(1) << cut) >> np.uint64(1)
     return _as_integers(src, dst, digits + half + _off_by_one(words), words)
@@ -303,13 +288,14 @@ def _off_by_one(words: Array) -> Array:
 def _bounds(src: DType, dst: DType) -> Array:
     """Numbers near the largest, the lowest and the smallest positive numbers of ``dst``, if ``src`` can hold them."""
     if not dst.is_float:
-        low, high = (0, 1) if dst == "pred" else (int(np.iinfo(dst.dtype).min), int(np.iinfo(dst.dtype).max))
+        low, high = dst.format.range
         numbers: list[float] = [low, high, -1, 0, 1, 2 * high + 1, 2 * high + 2]
         numbers += [low - 1, low + 1, high - 1, high + 1, low - 0.5, low + 0.5, high - 0.5, high + 0.5, 1.5, 2.5]
     else:
-        info = ml_dtypes.finfo(dst.dtype)  # type: ignore[no-untyped-call]
-        largest, least, normal = (float(each) for each in (info.max, info.smallest_subnormal, info.smallest_normal))
-        step = 2.0 ** (_REACH[dst.name] - _PRECISION[dst.name])  # distance of the largest numbers from each other
+        form = dst.format
+        largest, normal = float(form.range[1]), 2.0 ** (1 - form.bias)
+        least = normal * 2.0**-form.fraction
+        step = 2.0 ** (form.whole_digits - form.digits)  # distance of the largest numbers from each other
         positive = (
             *(largest, largest + step / 2, largest + step),
             *(least, least / 2, least * 1.5, normal, normal - least / 2),
@@ -320,7 +306,7 @@ def _bounds(src: DType, dst: DType) -> Array:
         pattern = np.array(numbers, np.float64).astype(src.dtype).view(_unsigned(src))
         one = pattern.dtype.type(1)
         return np.concatenate((pattern, pattern + one, pattern - one)).view(src.dtype)
-    lowest, highest = int(np.iinfo(src.dtype).min), int(np.iinfo(src.dtype).max)
+    lowest, highest = src.format.range
     whole = [int(number) for number in numbers if abs(number) < 1 << 65 and number == int(number)]
     return np.array([n for n in (*whole, lowest, highest, highest - 1) if lowest <= n <= highest], src.dtype)
 
@@ -332,11 +318,11 @@ def _words(count: int, seed: int, which: int) -> Array:
 
 def _as_integers(src: DType, dst: DType, magnitudes: Array, words: Array) -> Array:
     """Integers of ``src`` with these magnitudes, modulo its range, some of them negative if ``src`` is signed."""
-    negative = _is_negative(dst, words) & (src.name[0] == "s")
+    negative = _is_negative(dst, words) & (src.format.range[0] < 0)
     return np.where(negative, np.uint64(0) - magnitudes, magnitudes).astype(_unsigned(src)).view(src.dtype)
 
 
 def _is_negative(dst: DType, words: Array) -> Array:
     """The numbers to negate: half of them, or an eighth if ``dst`` has no negative numbers."""
     eighths = (words >> np.uint64(40)) % np.uint64(8)
-    return np.asarray(eighths < (1 if dst == "pred" or dst.name[0] == "u" else 4))
+    return np.asarray(eighths < (1 if dst.format.range[0] == 0 else 4))

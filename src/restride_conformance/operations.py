@@ -276,7 +276,7 @@ def _zero_points(dtype: DType, words: Array) -> Array:
     """Zero points: multiples of 1/8 in [-8, 8] for a float type, else integers in its range and in [-1000, 1000]."""
     if dtype.is_float:
         return ((words % np.uint64(129)).astype(np.float32) - np.float32(64)) / np.float32(8)
-    lowest, highest = (0, 1) if dtype == "pred" else (np.iinfo(dtype.dtype).min, np.iinfo(dtype.dtype).max)
+    lowest, highest = dtype.format.range
     low, high = max(lowest, -1000), min(highest, 1000)
     return ((words % np.uint64(high - low + 1)).astype(np.int64) + low).astype(np.float32)
 

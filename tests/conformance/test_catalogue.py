@@ -26,7 +26,7 @@ from restride.ops.boxes import FLIPS, UNITS
 from restride.ops.crop_resize import CROPPED_TYPES
 from restride.ops.letterbox import PLACES
 from restride.ops.take import PAD_MODES
-from restride.plan.convert import ELEMENT_TYPES
+from restride.plan.convert import TYPE_NUMBERS
 from restride.plan.copy import copy_kernels, copy_problems
 from restride.plan.lookup import INDEXED
 from restride.plan.resample import is_resampled_by_walks
@@ -565,13 +565,13 @@ def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
                 cells.add(source_and_slots(kernel))
             elif kernel.shader == "resample_moves" and kernel.constant("GROUP"):
                 repeats.add(kernel.constant("REPEATED") > 1)
-                source = DTYPES[list(ELEMENT_TYPES)[kernel.constant("SRC_TYPE")]].itemsize
+                source = DTYPES[list(TYPE_NUMBERS)[kernel.constant("SRC_TYPE")]].itemsize
                 groups.add((source, source * kernel.constant("GROUP")))
             if kernel.shader in ("resample_along", "resample_across"):
                 quads.add((kernel.shader, kernel.constant("SRC_TYPE"), bool(kernel.constant("WHOLE_QUADS"))))
     assert channels == {1, 2, 3, 4}
     assert groups >= {(1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16)}
-    types = [list(ELEMENT_TYPES).index(name) for name in ("u8", "f16", "f32")]
+    types = [list(TYPE_NUMBERS).index(name) for name in ("u8", "f16", "f32")]
     assert runs >= set(product((4, 8), types, (2, 3)))
     assert cells >= set(product(types, (2, 3)))
     assert repeats == {False, True}

@@ -12,7 +12,7 @@ import pytest
 import restride as rs
 from restride.dtypes import DTYPES
 from restride.plan import problem as parameters
-from restride.plan.convert import ELEMENT_TYPES
+from restride.plan.convert import TYPE_NUMBERS
 from restride.plan.problem import Axis, table_words
 from restride.weights import MAX_TAPS, Request, resizing
 from restride_conformance.report.file import read_record
@@ -172,7 +172,7 @@ def test_shader_page_has_the_numbers_of_the_plan():
     first, step = parameters.HEADER_ROWS, parameters.AXIS_ROWS
     for row in range(step):
         assert f"| {first + row} + {step}k |" in SHADERS
-    assert ", ".join(f"{number} {name}" for name, number in ELEMENT_TYPES.items()) in SHADERS
+    assert ", ".join(f"{number} {name}" for name, number in TYPE_NUMBERS.items()) in SHADERS
     multiplier, shift = parameters.multiply_shift(5)
     assert f"For d = 5: {multiplier} and {shift}." in SHADERS
 

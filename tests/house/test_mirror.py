@@ -35,7 +35,7 @@ ELSEWHERE = {
     "the command and the function together, in tests/interop/test_ome.py": ("cli/pyramid.py", "stream/levels.py"),
     "made by a tool, in tests/tools/test_make_binding.py": ("runtime/vulkan/generated.py",),
     "the drawings of a page, in tests/docs/test_resample.py": ("drawing/resampling.py",),
-    "a table that most tests read; its names are in tests/layout/test_text.py": ("dtypes.py",),
+    "a table that most tests read; its names are in tests/layout/test_text.py": ("dtypes/dtype.py",),
     "gradients of two libraries, in tests/interop/test_torch.py and tests/interop/test_jax.py": ("interop/linear.py",),
     "arguments and parts of crop_resize, in tests/ops/test_crop_resize.py": (
         "ops/boxes.py",

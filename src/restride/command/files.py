@@ -24,7 +24,7 @@ from numpy.lib import format as npy
 from restride import reference
 from restride.command.named_files import Reach, require_dataset, require_store, require_tiff
 from restride.command.process import UsageError, tell, warnings_to
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import EXTENSIONS, DType, as_dtype
 from restride.errors import DescriptorError, RestrideError, UnsupportedError, command_text, needed_package
 from restride.files import reading, writing
 from restride.files.reading import open_regular
@@ -53,8 +53,6 @@ _ARRAYS = {".npy": "npy", ".tif": "tiff", ".tiff": "tiff", ".h5": "hdf5", ".hdf5
 """Formats of the files that `restride pyramid` reads."""
 _MAX_HEADER = 10_000
 """Maximum bytes of a .npy header, numpy's own limit: parsing a longer one can exhaust the stack."""
-_RAW_TYPES = ("bf16", "f8e4m3fn", "f8e5m2")
-"""Element types that numpy can write only as raw bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,7 +412,7 @@ def _element_type(stored: np.dtype[Any], dtype: str | None, path: Path) -> DType
             )
         return element
     if stored.kind == "V":
-        fitting = [name for name in _RAW_TYPES if as_dtype(name).itemsize == stored.itemsize]
+        fitting = [element.name for element in EXTENSIONS if element.itemsize == stored.itemsize]
         hint = f"; if they are {' or '.join(fitting)}, say so with --dtype" if fitting else ""
         raise UsageError(f"{path} holds raw elements of {stored.itemsize} bytes ({stored.str}){hint}")
     try:
@@ -509,7 +507,7 @@ def _array_name(file: Path, name: str, opened: Any) -> str:
 
 def about_raw_elements(path: Path, dtype: DType) -> tuple[str, ...]:
     """The warning that numpy has no name for elements of ``dtype`` in the .npy file ``path``; empty if it has one."""
-    if path.suffix.lower() != ".npy" or dtype.name not in _RAW_TYPES:
+    if path.suffix.lower() != ".npy" or dtype not in EXTENSIONS:
         return ()
     stored = f"V{dtype.itemsize}"
     return (f"warning: numpy has no name for {dtype}: .npy files have it as {stored}, and --dtype {dtype} reads them",)
@@ -534,7 +532,7 @@ def content_of(path: Path, array: Array) -> Content:
     require_room(path, array.dtype, array.shape)
     if is_image(path):
         return encoded(format_of(path, WRITTEN), array)
-    is_raw_type = as_dtype(array.dtype).name in _RAW_TYPES
+    is_raw_type = as_dtype(array.dtype) in EXTENSIONS
     stored = array.view(f"V{array.dtype.itemsize}") if is_raw_type else array
     # Given a real file, numpy would write through a C FILE, which ignores a full disk at its end, and needs to seek,
     # which a pipe cannot.

@@ -26,7 +26,7 @@ import numpy as np
 import zarr
 
 from restride.arguments import as_bytes, counts, flag, list_arguments
-from restride.dtypes import DType
+from restride.dtypes import DTYPES, EXTENSIONS, DType
 from restride.errors import DescriptorError, ErrorContext, Message, StreamError, UnsupportedError, warn_caller
 from restride.files.reading import oddity
 from restride.files.writing import write_file
@@ -49,7 +49,7 @@ from restride.weights.request import FilterArguments, fraction, members
 _AXES_OF_RANK = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 _VERSION = "0.5"
 
-_TYPES = ("pred", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f32", "f64")
+_TYPES = tuple(name for name, element in DTYPES.items() if element not in EXTENSIONS)
 """Element types that Zarr supports."""
 
 _PLANE, _CUBE = {"y": 512, "x": 512}, {"z": 64, "y": 64, "x": 64}

@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from restride.dtypes import BY_NAME, DTYPES, DType, as_dtype
+from restride.dtypes import BY_NAME, DTYPES, ELEMENT_TYPES, DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, prefixed
 from restride.layout.tags import parse_tag
 from restride.layout.tensor_desc import TensorDesc
@@ -100,7 +100,7 @@ def _element(name: str) -> DType:
 _KINDS = ("blocked", "wino", "rnn_packed", "opaque", "sparse", "cublaslt_blocked", "any", "undef")
 """Kinds of formats. Only ``blocked`` says where elements are."""
 
-_ONEDNN_TYPES = {"boolean": "pred", "f8_e4m3": "f8e4m3fn", "f8_e5m2": "f8e5m2"}
+_ONEDNN_TYPES: dict[str, str] = {row.onednn: row.name for row in ELEMENT_TYPES.values() if row.onednn}
 """oneDNN's names of types that differ from ours."""
 
 _UNKNOWN_TYPES = ("s4", "u4", "f4_e2m1", "f4_e3m0", "e8m0", "f8_e8m0")
@@ -245,9 +245,7 @@ def _numbers(what: str, text: str) -> tuple[int, ...]:
 
 # MLIR's types.
 
-_MLIR_TYPES = {"i1": "pred", "f8E4M3FN": "f8e4m3fn", "f8E5M2": "f8e5m2"}
-_MLIR_TYPES |= {f"{sign}{bits}": f"s{bits}" for sign in ("i", "si") for bits in (8, 16, 32, 64)}
-_MLIR_TYPES |= {f"ui{bits}": f"u{bits}" for bits in (8, 16, 32, 64)}
+_MLIR_TYPES: dict[str, str] = {name: row.name for row in ELEMENT_TYPES.values() for name in row.mlir}
 """MLIR's names of types that differ from ours; an integer without a sign is read as one with it."""
 
 _TYPE = re.compile(r"\b(memref|tensor)<")

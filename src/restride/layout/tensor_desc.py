@@ -12,7 +12,7 @@ from typing import Any, NoReturn, SupportsIndex
 import numpy as np
 
 from restride.arguments import MAX_RANK, integer, integers, one_per_axis, permutation
-from restride.dtypes import DType, DTypeLike, as_dtype, as_number
+from restride.dtypes import EXTENSIONS, DType, DTypeLike, as_dtype, as_number
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout.blocking import Blocking, blocked, tiled
 from restride.layout.digits import Linear, affine, coordinates, each_axis
@@ -907,7 +907,7 @@ def padding_number(value: object, dtype: DType) -> int | float:
         return real
     whole = int(number) if isinstance(number, float) and number.is_integer() else number  # for example "0.0" is 0
     whole = integer("padding_value", whole)
-    low, high = (0, 1) if dtype.name == "pred" else (np.iinfo(dtype.dtype).min, np.iinfo(dtype.dtype).max)
+    low, high = dtype.format.range
     if not low <= whole <= high:
         raise DescriptorError(f"padding_value {whole} is outside [{low}, {high}] of {dtype}")
     return whole
@@ -918,7 +918,7 @@ def element_bits(value: float, dtype: DType) -> int:
     if not dtype.is_float:
         return int(value) & ((1 << 8 * dtype.itemsize) - 1)
     number: Any = np.float64(value)
-    if dtype.itemsize < 4 and dtype.name != "f16":
+    if dtype in EXTENSIONS:
         number = _f32_that_rounds_once(value)
     with np.errstate(over="ignore"):
         return int.from_bytes(np.array(number).astype(dtype.dtype).tobytes(), "little")

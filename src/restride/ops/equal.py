@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from restride.arguments import as_numpy, exact_members
-from restride.arithmetic import value_range
 from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
@@ -70,7 +69,7 @@ def _equal_to_each(x: Tensor, numbers: list[int | float], sizes: tuple[int, ...]
     """``equal`` for numbers that no single type can hold. A number outside the type of ``x`` equals nothing."""
     if x.dtype.is_float or x.dtype.itemsize < 8:  # then f64 holds all values of the type
         return equal(x, np.array([_exact(number) for number in numbers]).reshape(sizes), negated)
-    low, high = value_range(x.dtype)
+    low, high = x.dtype.format.range
     are_elements = [low <= number <= high and number % 1 == 0 for number in numbers]
     each = zip(numbers, are_elements, strict=True)
     elements = np.array([int(number) if is_one else 0 for number, is_one in each], x.dtype.dtype).reshape(sizes)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy, check_keywords, integer, require_word
-from restride.arithmetic import Numbers, numbers, require_unit, value_range
-from restride.dtypes import Array, DType, DTypeLike, as_dtype
+from restride.arithmetic import Numbers, numbers, require_unit
+from restride.dtypes import ELEMENT_TYPES, Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
@@ -63,7 +63,9 @@ class Reordering(NamedTuple):
             raise DescriptorError(f"{self.names[inner]} {rule}{end}") from error
 
 
-QUANTIZED_TYPES = ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e5m2")
+QUANTIZED_TYPES = tuple(
+    row.name for row in ELEMENT_TYPES.values() if row.kind != "bool" and row.bits <= (8 if row.is_float else 16)
+)
 """Types of a zero point that decide the type of the result, as in ONNX."""
 
 
@@ -294,7 +296,7 @@ def normalizing(
     scales = normalizing_scales(mean, std, desc.dtype, lambda name, value: _on_axis(name, value, axis, None, desc))
     names = {"src_zero_point": "mean", "dst_scale": "std"}
     if not desc.dtype.is_float:
-        names = {"dst_scale": f"{value_range(desc.dtype)[1]} * std", "dst_zero_point": "-mean / std"}
+        names = {"dst_scale": f"{desc.dtype.format.range[1]} * std", "dst_zero_point": "-mean / std"}
     return Reordering(Result(layout, result, in_axes_of_result(scales, axis_order(desc, layout))), names)
 
 
@@ -336,7 +338,7 @@ def normalizing_scales(mean: object, std: object, dtype: DType, read: Callable[[
         return Numbers(src_zero_point=means, dst_scale=stds)
     # The offset cannot be src_zero_point = 255 * mean, because the zero point of an integer type must be one of its
     # integers.
-    _, largest = value_range(dtype)
+    _, largest = dtype.format.range
     return Numbers(dst_scale=largest * stds, dst_zero_point=-means / stds)
 
 

@@ -19,9 +19,8 @@ from restride.arithmetic import (
     Numbers,
     PostOp,
     arithmetic,
-    value_range,
 )
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.dtypes import ELEMENT_TYPES, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
@@ -60,7 +59,7 @@ from restride.weights.like import IMAGES_ONLY
 from restride.weights.like.libraries import Library, ModeName
 from restride.weights.request import RequestArguments, RuleArguments, replaced
 
-INTERPOLATED_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32", "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
+INTERPOLATED_TYPES = tuple(row.name for row in ELEMENT_TYPES.values() if row.bits <= 32 and row.kind != "bool")
 """Element types that can be interpolated; nearest takes every type, and ``is_narrowed`` says when f64 is taken."""
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
@@ -680,12 +679,12 @@ def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorD
 
 def _saturated(value: float, dtype: DType) -> bytes:
     """The element to which ``reorder`` converts a number: an integer, or an f64."""
-    low, high = value_range(dtype)
+    low, high = dtype.format.range
     if dtype == "pred":
         value = value != 0
     elif not dtype.is_float:
         value = 0 if math.isnan(value) else low if value <= low else high if value >= high else round(value)
-    elif dtype.name not in ("f64", "f32", "bf16"):
+    elif dtype.format.saturates:
         value = math.nan if math.isnan(value) else min(max(value, low), high)
     return element_bits(value, dtype).to_bytes(dtype.itemsize, "little")
 

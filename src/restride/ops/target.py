@@ -177,11 +177,12 @@ def target_of(src: TensorDesc, out: Out | None, asked: Asked) -> ResultTarget:
 def target_of_sums(src: TensorDesc, computed: TensorDesc, out: Out | None, asked: Asked) -> ResultTarget:
     """The target of sums of elements of ``src`` that have the type and sizes of ``computed``.
 
-    Sums of f16 and f8e5m2 that keep their type, without scales, keep infinities.
+    Sums that keep their type, without scales, keep the infinities of f16 and f8e5m2.
     """
     whole, site = destination(asked, src, out)
     full = arithmetic_of_result(computed, whole, asked)
-    if full.is_conversion and computed.dtype != src.dtype == asked.dtype and src.dtype.name in ("f16", "f8e5m2"):
+    form = src.dtype.format
+    if full.is_conversion and computed.dtype != src.dtype == asked.dtype and form.saturates and form.infinity:
         full = replace(full, saturate=False)
     return ResultTarget(site, whole, full)
 

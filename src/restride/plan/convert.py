@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restride.arithmetic import NO_ARITHMETIC, POST_OPS, ROUNDINGS, Arithmetic, Scaling
-from restride.dtypes import DType
+from restride.dtypes import ELEMENT_TYPES, DType
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.lru import cached_property
@@ -41,12 +41,8 @@ from restride.plan.problem import (
 from restride.plan.tiles import Pairs, Region, SharedPlace, walks
 from restride.weights import Shifts
 
-_TYPES = (
-    "f32", "f16", "bf16", "u8", "s8", "s32", "pred", "s16", "u16", "u32", "s64", "u64", "f64", "f8e4m3fn", "f8e5m2",
-)  # fmt: skip
-
-ELEMENT_TYPES = {name: number for number, name in enumerate(_TYPES)}
-"""The number of each element type in shaders/include/types.glsl."""
+TYPE_NUMBERS = {name: number for number, name in enumerate(ELEMENT_TYPES)}
+"""The number of each element type in kernels."""
 
 _SATURATES, _ROUNDS_FIRST, _NORMAL_QUOTIENTS, _SHORT_QUOTIENTS = 4, 8, 16, 32
 _ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS = (1 << bit for bit in range(7))
@@ -112,7 +108,7 @@ class Conversion:
             steps += (1 + POST_OPS.index(op.name)) << _POST_OP_BITS + 2 * place
         if dst is not None:
             steps += _DST_ZERO_POINT * dst.has_zero_point + _DST_SCALE * dst.has_scale + _DST_PAIRS * (dst.count > 1)
-        types = {"SRC_TYPE": ELEMENT_TYPES[self.src.name], "DST_TYPE": ELEMENT_TYPES[self.dst.name]}
+        types = {"SRC_TYPE": TYPE_NUMBERS[self.src.name], "DST_TYPE": TYPE_NUMBERS[self.dst.name]}
         return {**types, "ROUNDING": rounding, "STEPS": steps}
 
     @cached_property

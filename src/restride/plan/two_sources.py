@@ -13,7 +13,7 @@ import numpy as np
 
 from restride.kernel import Binding, KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan.convert import ELEMENT_TYPES
+from restride.plan.convert import TYPE_NUMBERS
 from restride.plan.dispatches import bind, longest, pair_spans, parts, require_windows, strided_kernel, work_of
 from restride.plan.problem import Axis, Problem, pack_parameters, simplify
 
@@ -70,7 +70,7 @@ def equal_kernels(
 
     negated: write 1 where elements are not equal, and 0 where they are.
     """
-    types = {"SRC_TYPE": ELEMENT_TYPES[src.dtype.name], "OTHER_TYPE": ELEMENT_TYPES[other.dtype.name]}
+    types = {"SRC_TYPE": TYPE_NUMBERS[src.dtype.name], "OTHER_TYPE": TYPE_NUMBERS[other.dtype.name]}
     return tuple(
         strided_kernel("equal_elements", problem.axes, constants | types | {"NEGATED": negated}, push, windows, limits)
         for problem, constants, push, windows in _parts(src, other, dst, limits)

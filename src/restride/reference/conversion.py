@@ -7,58 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from restride.dtypes import as_dtype
+from restride.dtypes import ELEMENT_TYPES, ElementType, as_dtype
 from restride.errors import DescriptorError
 from restride.reference.arguments import Array, as_array, describe
 
 # Elements of every type as exact numbers, each with a sign, an integer and a power of two.
-
-
-@dataclass(frozen=True)
-class FloatFormat:
-    """The bits of a float type: sign, ``width - 1 - fraction`` exponent bits, ``fraction`` fraction bits.
-
-    ``largest``: bits of the largest finite number. ``beyond``: bits of the result of overflow: infinity, or NaN if the
-    type has no infinity. ``saturates``: overflow gives the largest number instead, unless that is switched off.
-    """
-
-    width: int
-    fraction: int
-    largest: int
-    beyond: int
-    saturates: bool = False
-
-    @property
-    def exponent_mask(self) -> int:
-        """The exponent field of infinities and NaNs; in f8e4m3fn also of the numbers 256 to 448."""
-        return (1 << (self.width - 1 - self.fraction)) - 1
-
-    @property
-    def lowest_exponent(self) -> int:
-        """Power of two of the last bit of a denormal number: f16 counts in 2^-24, f32 in 2^-149."""
-        bias = self.exponent_mask >> 1
-        return 1 - bias - self.fraction
-
-    @property
-    def has_infinity(self) -> bool:
-        """False for f8e4m3fn, whose largest exponent holds numbers, and one NaN of each sign."""
-        return self.largest < self.exponent_mask << self.fraction
-
-    @property
-    def nan(self) -> int:
-        """The quiet NaN without a payload: all ones in the exponent, then the quiet bit; 0x7F in f8e4m3fn."""
-        return self.beyond | (1 << (self.fraction - 1))
-
-
-FLOAT_FORMATS = {
-    "f8e4m3fn": FloatFormat(8, 3, 0x7E, 0x7F, saturates=True),
-    "f8e5m2": FloatFormat(8, 2, 0x7B, 0x7C, saturates=True),
-    "f16": FloatFormat(16, 10, 0x7BFF, 0x7C00, saturates=True),
-    "bf16": FloatFormat(16, 7, 0x7F7F, 0x7F80),
-    "f32": FloatFormat(32, 23, 0x7F7F_FFFF, 0x7F80_0000),
-    "f64": FloatFormat(64, 52, 0x7FEF_FFFF_FFFF_FFFF, 0x7FF0_0000_0000_0000),
-}
-"""The formats. Sources: IEEE 754-2019, 3.4; bfloat16 is the upper half of binary32; OCP 8-bit Floating Point, 5."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,24 +36,29 @@ def exact(elements: Array, name: str) -> Exact:
     exponent = np.zeros((), np.int64)
     if name == "pred":
         return Exact((elements.view(np.uint8) != 0).astype(np.uint64), false, exponent, false, false, zero)
-    if name in FLOAT_FORMATS:
-        return _exact_float(elements, FLOAT_FORMATS[name])
+    if ELEMENT_TYPES[name].is_float:
+        return _exact_float(elements, ELEMENT_TYPES[name])
     negative = elements < 0
     widened = elements.astype(np.uint64)  # two's complement: -3 is 2^64 - 3, and 0 - that is 3
     return Exact(np.where(negative, zero - widened, widened), negative, exponent, false, false, zero)
 
 
-def _exact_float(elements: Array, form: FloatFormat) -> Exact:
+def _lowest_exponent(form: ElementType) -> int:
+    """Power of two of the last bit of a denormal number: f16 counts in 2^-24, f32 in 2^-149."""
+    return 1 - form.bias - form.fraction
+
+
+def _exact_float(elements: Array, form: ElementType) -> Exact:
     """The values of floats. f16 0x3E00: field 15, fraction 0x200; 0x600 * 2^(15 - 1 - 24) is 1.5. 0x0001 is 2^-24."""
-    bits = elements.view(f"u{form.width // 8}").astype(np.uint64)
+    bits = elements.view(f"u{form.bits // 8}").astype(np.uint64)
     fraction = bits & np.uint64((1 << form.fraction) - 1)
-    field = (bits >> np.uint64(form.fraction)) & np.uint64(form.exponent_mask)
-    unsigned = bits & np.uint64((1 << (form.width - 1)) - 1)
-    infinite = (unsigned == form.beyond) & form.has_infinity
+    unsigned = bits & np.uint64((1 << (form.bits - 1)) - 1)
+    field = unsigned >> np.uint64(form.fraction)
+    infinite = unsigned == form.infinity if form.infinity is not None else np.zeros((), bool)
     nan = (unsigned > form.largest) & ~infinite
     magnitude = np.where(infinite | nan, np.uint64(0), fraction + ((field > 0).astype(np.uint64) << form.fraction))
-    exponent = np.maximum(field.astype(np.int64), 1) - 1 + form.lowest_exponent
-    payload = fraction << np.uint64(64 - form.fraction) if form.has_infinity else np.zeros((), np.uint64)
+    exponent = np.maximum(field.astype(np.int64), 1) - 1 + _lowest_exponent(form)
+    payload = fraction << np.uint64(64 - form.fraction) if form.infinity is not None else np.zeros((), np.uint64)
     return Exact(magnitude, unsigned != bits, exponent, infinite, nan, payload)
 
 
@@ -145,7 +103,7 @@ def convert(x: Any, dtype: Any, rounding: str = "nearest_even", saturate: bool =
         if target == "pred":
             part = (number.magnitude != 0) | number.infinite | number.nan
         elif target.is_float:
-            part = _to_float(number, FLOAT_FORMATS[target.name], saturate)
+            part = _to_float(number, target.format, saturate)
         else:
             part = _to_integer(number, np.iinfo(target.dtype), rounding, saturate)
         result[start : start + _CHUNK] = part.view(target.dtype)
@@ -164,7 +122,7 @@ def _to_integer(number: Exact, bounds: np.iinfo[Any], rounding: str, saturate: b
     return signed.astype(f"u{bounds.bits // 8}")
 
 
-def _to_float(number: Exact, form: FloatFormat, saturate: bool) -> Array:
+def _to_float(number: Exact, form: ElementType, saturate: bool) -> Array:
     """The bits of the nearest float.
 
     Its last bit stands for ``2^last``: ``fraction + 1`` bits are kept, but none below the last bit of denormals and
@@ -172,15 +130,17 @@ def _to_float(number: Exact, form: FloatFormat, saturate: bool) -> Array:
     for denormals (the first term is 0), for normal numbers (the hidden bit adds 1 to the field) and after a carry.
     f16 of 2051 = 12 bits: last = 1, 1025.5 is rounded to 1026 (even); (1 + 24) * 1024 + 1026 is 0x6802, 2052.
     """
+    lowest = _lowest_exponent(form)
     last = _bit_length(number.magnitude) + number.exponent - (form.fraction + 1)
-    last = np.where(number.magnitude == 0, form.lowest_exponent, np.maximum(last, form.lowest_exponent))
+    last = np.where(number.magnitude == 0, lowest, np.maximum(last, lowest))
     rounded = _scaled(number.magnitude, number.exponent - last, "nearest_even")
-    bits = ((last - form.lowest_exponent).astype(np.uint64) << np.uint64(form.fraction)) + rounded
-    beyond = form.largest if form.saturates and saturate else form.beyond
+    bits = ((last - lowest).astype(np.uint64) << np.uint64(form.fraction)) + rounded
+    overflow = form.nan if form.infinity is None else form.infinity
+    beyond = form.largest if form.saturates and saturate else overflow
     bits = np.where((bits > form.largest) | number.infinite, np.uint64(beyond), bits)
     bits = np.where(number.nan, np.uint64(form.nan) | (number.payload >> np.uint64(64 - form.fraction)), bits)
-    sign = number.negative.astype(np.uint64) << np.uint64(form.width - 1)
-    result: Array = (bits | sign).astype(f"u{form.width // 8}")
+    sign = number.negative.astype(np.uint64) << np.uint64(form.bits - 1)
+    result: Array = (bits | sign).astype(f"u{form.bits // 8}")
     return result
 
 

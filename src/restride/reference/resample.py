@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from restride.arguments import integers
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import ELEMENT_TYPES, DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference.arguments import Array, ReferenceResampleArguments, as_array, describe
 from restride.reference.conversion import convert
@@ -123,7 +123,7 @@ def sum_limits(elements: Array, weighted: WeightedAxes, exact: Array, bound: Arr
 def unlimited_where(unbounded: Array, limits: tuple[Array, Array], target: DType) -> tuple[Array, Array]:
     """The limits; where ``unbounded``, limits that admit every element of ``target``, NaN included."""
     if target.is_float:
-        least = convert(np.float64(-np.inf), target, saturate=target == "f8e4m3fn")  # f8e4m3fn has no infinity
+        least = convert(np.float64(-np.inf), target, saturate=target.format.infinity is None)
         most = np.array(np.nan, target.dtype)
     else:
         bits = np.iinfo(np.uint8 if target == "pred" else target.dtype)
@@ -158,7 +158,7 @@ def _fraction_bits(values: Array) -> int:
 LINEAR_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32")
 """Element types that oneDNN interpolates."""
 
-INTERPOLATED_TYPES = (*LINEAR_TYPES, "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
+INTERPOLATED_TYPES = tuple(row.name for row in ELEMENT_TYPES.values() if row.kind != "bool" and row.bits < 64)
 """Element types that every mode accepts. Nearest moves elements, so it accepts every type."""
 
 NEUTRAL = {"src_scale": 1, "src_zero_point": 0, "dst_scale": 1, "dst_zero_point": 0}
@@ -454,10 +454,8 @@ def _apply_arithmetic(problem: ResampleCall, sums: Array) -> Array:
 
 def _converted(problem: ResampleCall, values: Array) -> Array:
     """The last rounding, from f64 sums or f32 results to the target type."""
-    name, steps = problem.target.name, problem.steps
-    keeps_infinities = (
-        values.dtype == np.float64 and name in {"f16", "f8e5m2"} and problem.target == problem.array.dtype
-    )
+    steps, has_infinity = problem.steps, problem.target.format.infinity is not None
+    keeps_infinities = values.dtype == np.float64 and has_infinity and problem.target == problem.array.dtype
     saturate = steps.get("saturate", True) and not keeps_infinities
     return convert(values, problem.target, steps.get("rounding", "nearest_even"), saturate)
 

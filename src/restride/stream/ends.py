@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from restride.arguments import as_numpy, counts, require_unmasked
-from restride.dtypes import Array, DType, DTypeLike, as_dtype
+from restride.dtypes import EXTENSIONS, Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, prefixed, printable
 from restride.layout import TensorDesc
 from restride.ops.operation import Window
 from restride.stream.chain import lengths, slices, spelled
 from restride.stream.files import arrays_in, library_of
 
-_BITS = {"bf16": np.dtype(np.uint16), "f8e4m3fn": np.dtype(np.uint8), "f8e5m2": np.dtype(np.uint8)}
+_BITS = {element.name: np.dtype(f"u{element.itemsize}") for element in EXTENSIONS}
 """Types that file formats lack, and the integer types that store their bits there."""
 
 

@@ -11,11 +11,10 @@ import ctypes
 import weakref
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from restride.arguments import MAX_RANK
-from restride.dtypes import Array
+from restride.dtypes import DTYPES, EXTENSIONS, Array
 from restride.errors import DescriptorError
 
 _MAJOR_VERSION = 1
@@ -35,25 +34,9 @@ _OTHER_DEVICES = {
     14: "oneAPI", 15: "WebGPU", 16: "Hexagon", 17: "MAIA", 18: "Trainium",
 }  # fmt: skip
 
-# Numpy types by their DLPack type code and bits.
-_ELEMENT_TYPES: dict[tuple[int, int], Any] = {
-    (0, 8): np.int8,
-    (0, 16): np.int16,
-    (0, 32): np.int32,
-    (0, 64): np.int64,
-    (1, 8): np.uint8,
-    (1, 16): np.uint16,
-    (1, 32): np.uint32,
-    (1, 64): np.uint64,
-    (2, 16): np.float16,
-    (2, 32): np.float32,
-    (2, 64): np.float64,
-    (4, 16): ml_dtypes.bfloat16,
-    (6, 8): np.bool_,
-    (10, 8): ml_dtypes.float8_e4m3fn,
-    (12, 8): ml_dtypes.float8_e5m2,
-}
-_NARROW = {np.dtype(kind): key for key, kind in _ELEMENT_TYPES.items() if np.dtype(kind).isbuiltin != 1}
+_BY_CODE = {(element.format.dlpack, element.format.bits): element.dtype for element in DTYPES.values()}
+"""Numpy types by their DLPack type code and bits."""
+_CODES_OF_EXTENSIONS = {element.dtype: (element.format.dlpack, element.format.bits) for element in EXTENSIONS}
 """The DLPack code and bits of ml_dtypes' types, which numpy's own DLPack does not support."""
 _CODE_NAMES = (
     "int", "uint", "float", "opaque handle", "bfloat", "complex", "bool", "float8_e3m4", "float8_e4m3",
@@ -184,16 +167,16 @@ def capsule_over(array: Array, device: tuple[int, int] = (CPU, 0), **options: An
     Raises:
         BufferError, TypeError: numpy refuses.
     """
-    is_narrow = array.dtype in _NARROW
-    if device == (CPU, 0) and not is_narrow:
+    is_extension = array.dtype in _CODES_OF_EXTENSIONS
+    if device == (CPU, 0) and not is_extension:
         return array.__dlpack__(**options)
-    capsule: Any = (array.view(f"u{array.itemsize}") if is_narrow else array).__dlpack__(**options)
+    capsule: Any = (array.view(f"u{array.itemsize}") if is_extension else array).__dlpack__(**options)
     for name, _, structure in _NAMES:
         if _capsule_is(capsule, name):
             tensor = structure.from_address(_capsule_pointer(capsule, name)).tensor
             tensor.device_type, tensor.device_id = device
-            if is_narrow:
-                tensor.code, tensor.bits = _NARROW[array.dtype]
+            if is_extension:
+                tensor.code, tensor.bits = _CODES_OF_EXTENSIONS[array.dtype]
     return capsule
 
 
@@ -238,9 +221,9 @@ def _viewed(managed: _DLManagedTensor | _DLManagedTensorVersioned, owner: _Owner
         raise DescriptorError(
             f"DLPack elements of {tensor.lanes} lanes ({code}{tensor.bits}) are not supported; use 1 lane"
         )
-    if (tensor.code, tensor.bits) not in _ELEMENT_TYPES:
+    if (tensor.code, tensor.bits) not in _BY_CODE:
         raise DescriptorError(f"DLPack element type {code} of {tensor.bits} bits is not one of restride's")
-    dtype = np.dtype(_ELEMENT_TYPES[tensor.code, tensor.bits])
+    dtype = _BY_CODE[tensor.code, tensor.bits]
     if not 0 <= tensor.ndim <= MAX_RANK:
         raise DescriptorError(f"DLPack tensor has {tensor.ndim} dimensions; 0 to {MAX_RANK} are supported")
     sizes = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 from restride.arguments import MAX_RANK
 from restride.dtypes import DTYPES, DType
@@ -59,8 +59,9 @@ bool = DTYPES["pred"]  # noqa: A001 - the array API's name
 int8, int16, int32, int64 = (DTYPES[name] for name in ("s8", "s16", "s32", "s64"))
 uint8, uint16, uint32, uint64 = (DTYPES[name] for name in ("u8", "u16", "u32", "u64"))
 float32, float64 = DTYPES["f32"], DTYPES["f64"]
-float16, bfloat16 = DTYPES["f16"], DTYPES["bf16"]
-float8_e4m3fn, float8_e5m2 = DTYPES["f8e4m3fn"], DTYPES["f8e5m2"]
+
+_NARROW = {element.dtype.name: element for element in DTYPES.values() if element.is_float and element.itemsize < 4}
+"""Types of restride that the array API does not name, which are here too: ``xp.bfloat16``."""
 
 
 def equal(x1: Any, x2: Any, /) -> Tensor:
@@ -112,28 +113,25 @@ class Info:
         return {element.dtype.name: element for element in chosen if element.dtype.name not in _NARROW}
 
 
-_NARROW = {"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
-"""Types of restride that the array API does not name."""
-
-
 def __array_namespace_info__() -> Info:  # noqa: N807 - the array API's name
     return Info()
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> DType:
+    if name in _NARROW:
+        return _NARROW[name]
     raise AttributeError(
         f"restride.xp has no {name}: it creates, moves and converts elements, under the array API's names; x.numpy() "
         f"is an array of numpy, for the rest"
     )
 
 
-__all__ = [
+__all__ = [  # noqa: PLE0604 - the keys of _NARROW are strings
     "__array_api_version__",
     "__array_namespace_info__",
     "arange",
     "asarray",
     "astype",
-    "bfloat16",
     "bool",
     "broadcast_arrays",
     "broadcast_to",
@@ -147,9 +145,6 @@ __all__ = [
     "eye",
     "finfo",
     "flip",
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float16",
     "float32",
     "float64",
     "from_dlpack",
@@ -190,4 +185,5 @@ __all__ = [
     "unstack",
     "zeros",
     "zeros_like",
+    *_NARROW,
 ]

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import ml_dtypes
 import numpy as np
 
-from restride.dtypes import DTYPES, DType, as_dtype
+from restride.dtypes import DTYPES, DType, Kind, as_dtype
 from restride.errors import DescriptorError, shown
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, require_tensor
 
 BOOL = DTYPES["pred"]
 
-_KINDS = {
-    "bool": ("pred",),
-    "signed integer": ("s8", "s16", "s32", "s64"),
-    "unsigned integer": ("u8", "u16", "u32", "u64"),
-    "real floating": ("f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2"),
-    "complex floating": (),
+_KINDS: dict[str, tuple[DType, ...]] = {
+    kind: tuple(element for element in DTYPES.values() if element.format.kind == kind)
+    for kind in (*get_args(Kind), "complex floating")
 }
 _KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
 _KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"]
@@ -33,7 +30,7 @@ def of_kind(kind: Any) -> tuple[DType, ...]:
     """
     if not isinstance(kind, str) or kind not in _KINDS:
         raise DescriptorError(f"kind must be a type or one of {', '.join(map(repr, _KINDS))}, got {kind!r}")
-    return tuple(DTYPES[name] for name in _KINDS[kind])
+    return _KINDS[kind]
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:

@@ -10,7 +10,7 @@ import restride as rs
 from restride.dtypes import DTYPES
 from restride.kernel import KernelSpec
 from restride.kernel.modules import interface_of, load_module
-from restride.plan.convert import ELEMENT_TYPES
+from restride.plan.convert import TYPE_NUMBERS
 from restride.runtime.specialization import specialized
 from restride_bench.audit.recording import record_case, record_workload
 from restride_conformance import Case
@@ -41,7 +41,7 @@ def elements_written(kernel: KernelSpec) -> int:
     elif "BITS" in constants:
         bits = kernel.constant("BITS")
     else:
-        bits = 8 * DTYPES[list(ELEMENT_TYPES)[kernel.constant("DST_TYPE")]].itemsize
+        bits = 8 * DTYPES[list(TYPE_NUMBERS)[kernel.constant("DST_TYPE")]].itemsize
     return sum(binding.nbytes for binding in kernel.bindings if binding.writes) * 8 // min(bits, 32)
 
 

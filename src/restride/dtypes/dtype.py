@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 import ml_dtypes  # noqa: F401 - the import makes its types' names known to numpy
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes.table import ELEMENT_TYPES, DTypeName, ElementType, NumpyName
 from restride.errors import DescriptorError, did_you_mean, shown
-from restride.words import TYPES
-
-DTypeName = Literal[
-    "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2"
-]  # fmt: skip
-"""XLA's names."""
-
-NumpyName = Literal[
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2",
-]  # fmt: skip
-"""numpy's full names of the same types, some of which ml_dtypes adds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +31,17 @@ class DType:
     dtype: np.dtype[Any]
     itemsize: int = field(init=False)
     """Bytes of one element: 1, 2, 4 or 8."""
+    format: ElementType = field(init=False)
+    """Its row in the table of element types."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "itemsize", self.dtype.itemsize)
+        object.__setattr__(self, "format", ELEMENT_TYPES[self.name])
 
     @property
     def is_float(self) -> bool:
         """True for the floating types, the narrow ones included."""
-        return self.name[0] == "f" or self.name == "bf16"
+        return self.format.is_float
 
     @property
     def kind(self) -> str:
@@ -80,11 +72,14 @@ Array: TypeAlias = npt.NDArray[Any]
 DTypeLike: TypeAlias = DType | DTypeName | NumpyName | type[np.generic] | np.dtype[Any]
 """The values that ``dtype=`` accepts; ``as_dtype`` reads them."""
 
-DTYPES: dict[str, DType] = {
-    name: DType(name, np.dtype(numpy_name))
-    for name, numpy_name in zip(get_args(DTypeName), get_args(NumpyName), strict=True)
-}
+DTYPES: dict[str, DType] = {name: DType(name, np.dtype(ELEMENT_TYPES[name].numpy)) for name in get_args(DTypeName)}
 """Every element type by its XLA name."""
+
+EXTENSIONS = tuple(element for element in DTYPES.values() if element.dtype.isbuiltin != 1)
+"""The element types that ml_dtypes adds to numpy; many formats of files know only their bits."""
+
+_OTHERS: dict[str, str] = {other: row.name for row in ELEMENT_TYPES.values() for other in row.others}
+"""Our names for element types of other libraries."""
 
 BY_NUMPY: dict[np.dtype[Any], DType] = {element.dtype: element for element in DTYPES.values()}
 """Every element type by its numpy type."""
@@ -171,7 +166,7 @@ def _suggestion(value: object) -> str:
     """The end of the error about an unknown type: restride's name if it is another library's, else the nearest name."""
     if not isinstance(value, str):
         return ""
-    here = TYPES.get(value) or TYPES.get(value.lower()) or (value.lower() if value.lower() in BY_NAME else None)
+    here = _OTHERS.get(value) or _OTHERS.get(value.lower()) or (value.lower() if value.lower() in BY_NAME else None)
     return did_you_mean(value, BY_NAME) if here is None else f"; it is {here!r} here"
 
 

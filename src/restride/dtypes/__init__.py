@@ -1,0 +1,35 @@
+"""Element types: the table of what each one is, and ``DType``, which callers see."""
+
+from restride.dtypes.dtype import (
+    BY_NAME,
+    BY_NUMPY,
+    DTYPES,
+    EXTENSIONS,
+    Array,
+    DType,
+    DTypeLike,
+    as_dtype,
+    as_number,
+    cast,
+    is_torch_dtype,
+)
+from restride.dtypes.table import ELEMENT_TYPES, DTypeName, ElementType, Kind, NumpyName
+
+__all__ = [
+    "BY_NAME",
+    "BY_NUMPY",
+    "DTYPES",
+    "ELEMENT_TYPES",
+    "EXTENSIONS",
+    "Array",
+    "DType",
+    "DTypeLike",
+    "DTypeName",
+    "ElementType",
+    "Kind",
+    "NumpyName",
+    "as_dtype",
+    "as_number",
+    "cast",
+    "is_torch_dtype",
+]
