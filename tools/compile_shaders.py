@@ -4,6 +4,9 @@ A line of the table is ``name: source.comp DEFINE=1 OTHER=2``; ``#`` starts a co
 ``name.spv`` files and ``manifest.json``, which the package reads to give a module its constants and push constants by
 name, and to check it before it reaches a driver.
 
+The properties of element types are written to ``include/element_types.glsl`` first, from the table of the library
+beside ``shaders/``.
+
 Modules that are up to date are not compiled again: ``.stamp.json`` keeps, for each module, a hash of its source, of
 every file that the source includes, of its defines and of the compiler's version.
 
@@ -27,11 +30,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # needed where another build imports this file by its path
+from element_include import element_include
 from shader_interface import read_interface
 
 ROOT = Path(__file__).resolve().parent.parent
 SHADERS = ROOT / "shaders"
 TARGET = ROOT / "src" / "restride" / "spirv"
+ELEMENT_TABLE = Path("src/restride/dtypes/table.py")
+"""The table of element types, beside the folder of the GLSL; restride-lab's GLSL has none."""
 
 # Every device that restride supports accepts Vulkan 1.1 and SPIR-V 1.3.
 FLAGS = ("-V", "--target-env", "vulkan1.1", "--target-env", "spirv1.3")
@@ -212,11 +218,17 @@ def compile_shaders(shaders: Path, target: Path, say: Callable[[str], None] = pr
     ``read_interface`` finds) and ``.stamp.json``.
 
     Raises:
-        ShaderBuildError: see ``find_compiler`` and ``read_variants``; or a shader does not compile, with its file
-            and glslang's output. The target's modules and manifest stay as they were.
+        ShaderBuildError: see ``find_compiler``, ``read_variants`` and ``element_include``; or a shader does not
+            compile, with its file and glslang's output. The target's modules and manifest stay as they were.
     """
     variants = read_variants(shaders / "variants.txt")
     compiler = find_compiler()
+    table = shaders.parent / ELEMENT_TABLE
+    if table.is_file():
+        try:
+            _write_if_new(shaders / "include" / "element_types.glsl", element_include(table))
+        except ValueError as error:
+            raise ShaderBuildError(str(error)) from error
     target.mkdir(parents=True, exist_ok=True)
     stamp = _read_json(target / ".stamp.json")
     keys = {variant.name: _key(variant, shaders, compiler) for variant in variants}
@@ -255,15 +267,19 @@ def compile_shaders(shaders: Path, target: Path, say: Callable[[str], None] = pr
     for path in target.glob("*.spv"):
         if path.stem not in modules:
             path.unlink()
-    _write_if_new(target / "manifest.json", manifest)
-    _write_if_new(target / ".stamp.json", {name: keys[name] + hashes[name] for name in keys})
+    _write_if_new(target / "manifest.json", _json(manifest))
+    _write_if_new(target / ".stamp.json", _json({name: keys[name] + hashes[name] for name in keys}))
     return [variant.name for variant in stale]
 
 
-def _write_if_new(path: Path, content: object) -> None:
-    text = (json.dumps(content, indent=1) + "\n").encode()
-    if not path.is_file() or path.read_bytes() != text:
-        _write(path, text)
+def _json(content: object) -> str:
+    return json.dumps(content, indent=1) + "\n"
+
+
+def _write_if_new(path: Path, text: str) -> None:
+    content = text.encode()
+    if not path.is_file() or path.read_bytes() != content:
+        _write(path, content)
 
 
 def main(arguments: list[str] | None = None) -> int:

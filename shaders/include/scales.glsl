@@ -77,7 +77,7 @@ float divided(float a, float b) {
         // f64, bf16 and pred keep it; other types get 0.
         uint shift = uint(clamp(2 - exponent, 1, 31));
         uint denormal = shift_right_nearest_even(uint(2 * q + sign(rest - off * b_significand)), shift);
-        bool is_seen = DST_TYPE == F32 || DST_TYPE == F64 || DST_TYPE == BF16 || DST_TYPE == PRED;
+        bool is_seen = DST_TYPE == PRED || !(is_integer(DST_TYPE) || saturates(DST_TYPE));
         magnitude = exponent > 254 ? INFINITY : exponent > 0 ? magnitude : is_seen ? denormal : 0u;
         // The division instruction is exact for zeros, infinities and NaN; a device may flush denormals.
         special = a / b;

@@ -1,4 +1,4 @@
-// Element types: their numbers and widths, and conversions from any type to any other, rounded once, by integer arithmetic.
+// Conversions from any element type to any other, rounded once, by integer arithmetic.
 //
 // Float instructions differ from device to device for narrow, large and denormal numbers (SwiftShader's packHalf2x16 rounds wrong
 // and flushes denormals). Integer instructions are the same everywhere; float instructions are used only where they are exact and
@@ -12,25 +12,7 @@
 //
 // docs/reorder.md defines each conversion.
 
-// The same numbers as ELEMENT_TYPES in plan/convert.py.
-const uint F32 = 0, F16 = 1, BF16 = 2, U8 = 3, S8 = 4, S32 = 5, PRED = 6, S16 = 7, U16 = 8, U32 = 9, S64 = 10, U64 = 11;
-const uint F64 = 12, F8E4M3FN = 13, F8E5M2 = 14;
-
-// Properties of a type are looked up in bits, without branches: a driver that inlines before it folds constants would compile the
-// branches at every call (SwiftShader took minutes for a pipeline).
-const uint SIGNED = 1u << S8 | 1u << S16 | 1u << S32 | 1u << S64;
-const uint INTEGERS = SIGNED | 1u << PRED | 1u << U8 | 1u << U16 | 1u << U32 | 1u << U64;
-const uint WIDE_TYPES = 1u << S32 | 1u << U32 | 1u << S64 | 1u << U64 | 1u << F64;  // with numbers that f32 cannot hold
-
-bool is_signed(uint type) { return (SIGNED >> type & 1u) != 0u; }
-bool is_integer(uint type) { return (INTEGERS >> type & 1u) != 0u; }
-bool is_wide(uint type) { return (WIDE_TYPES >> type & 1u) != 0u; }
-
-// Two bits per type: 0 to 3 for widths 8 << 0 to 8 << 3.
-const uint WIDTHS = 2u << 2u * F32 | 1u << 2u * F16 | 1u << 2u * BF16 | 2u << 2u * S32 | 1u << 2u * S16 | 1u << 2u * U16
-    | 2u << 2u * U32 | 3u << 2u * S64 | 3u << 2u * U64 | 3u << 2u * F64;
-
-uint width_of(uint type) { return 8u << (WIDTHS >> 2u * type & 3u); }
+#include "element_types.glsl"
 
 // ---- integers of 64 bits in two words, the lower one first, for devices without 64-bit arithmetic
 
@@ -80,14 +62,8 @@ uint shift_right_odd(uint value, uint shift) {
     return value >> shift | uint((value & ((1u << shift) - 1u)) != 0u);
 }
 
-// ---- floats of 8 and 16 bits: a sign, an exponent, and fraction bits. f16: 10 of them, bias 15; 0x3C00 is 1.0.
-
-uint fraction_bits_of(uint type) { return type == F16 ? 10u : type == BF16 ? 7u : type == F8E4M3FN ? 3u : 2u; }
-
-uint bias_of(uint type) { return type == F8E4M3FN ? 7u : type == BF16 ? 127u : 15u; }
-
-// f8e4m3fn has no infinity, and its largest number has all exponent bits set: 448 is 0x7E, NaN is 0x7F.
-uint largest_of(uint type) { return type == F16 ? 0x7BFFu : type == BF16 ? 0x7F7Fu : type == F8E4M3FN ? 0x7Eu : 0x7Bu; }
+// ---- floats of 8 and 16 bits: a sign, an exponent, and fraction bits. f16: 10 of them, bias 15; 0x3C00 is 1.0. f8e4m3fn has no
+// infinity, and its largest number has all exponent bits set: 448 is 0x7E, NaN is 0x7F.
 
 // The f32 of a float of 8 or 16 bits. Denormals, except those of bf16, are normal in f32. f16: the smallest normal number is 2^-14;
 // 0x0001 becomes (2^-14 + 2^-24) - 2^-14, a subtraction that is exact and meets no denormal.
@@ -97,12 +73,12 @@ uint f32_of_narrow(uint bits, uint type) {
     uint rebias = (127u - bias_of(type)) << 23;
     uint smallest = rebias + 0x800000u;
     precise float denormal = uintBitsToFloat(uint(magnitude) + smallest) - uintBitsToFloat(smallest);
-    uint finite = magnitude < 0x800000 && type != BF16 ? floatBitsToUint(denormal) : uint(magnitude) + rebias;
-    // The magnitude after the largest number is infinity, except in f8e4m3fn, where it is the only NaN.
+    uint finite = magnitude < 0x800000 && saturates(type) ? floatBitsToUint(denormal) : uint(magnitude) + rebias;
+    // The magnitude after the largest number is infinity, or the only NaN of a type without infinity.
     int infinity = int((largest_of(type) + 1u) << (23u - fraction_bits_of(type)));
     uint beyond = magnitude > infinity ? INFINITY | QUIET : INFINITY;
     uint magnitude_bits = finite | (magnitude >= infinity ? beyond : 0u);
-    magnitude_bits = type == F8E4M3FN ? (magnitude >= infinity ? INFINITY | QUIET : finite) : magnitude_bits;
+    magnitude_bits = has_infinity(type) ? magnitude_bits : magnitude >= infinity ? INFINITY | QUIET : finite;
     return magnitude_bits | at_left & 0x80000000u;
 }
 
@@ -112,7 +88,7 @@ uint narrow_of_f32(uint bits, uint type, bool saturate) {
     uint to_right = 23u - fraction_bits_of(type);
     uint beyond = largest_of(type) + 1u;
     int in_place = int(magnitude);  // becomes the element's bits without sign, with to_right more fraction bits
-    if (type != BF16) {
+    if (saturates(type)) {
         // In these units the smallest normal number is 0x800000. A smaller number is scaled and truncated, with the last bit set
         // if anything was lost; that exceeds its rebiased bits, which lack the leading 1. f16: 2^-14 * 2^37 is 2^23. Denormals of
         // f32 are far smaller and become 0, flushed or not.
@@ -123,7 +99,7 @@ uint narrow_of_f32(uint bits, uint type, bool saturate) {
         in_place = max(in_place - int(smallest - 0x800000u), denormal);
     }
     uint rounded = shift_right_nearest_even(uint(in_place), to_right);
-    bool clamps = saturate && type != BF16;
+    bool clamps = saturate && saturates(type);
     rounded = min(rounded, clamps ? largest_of(type) : beyond);
     uint quiet = beyond | QUIET >> to_right;
     return sign | (is_nan(bits) ? quiet | (magnitude & 0x7FFFFFu) >> to_right : rounded);

@@ -19,7 +19,7 @@ from restride.kernel import CANDIDATES
 from restride.kernel.modules import interface_of, load_module, manifest
 from restride.plan import boxes as plan_of_boxes
 from restride.plan import resample
-from restride.plan.convert import PAIRS_ALONG_QUAD, QUADS_PER_INVOCATION, TYPE_NUMBERS, Conversion
+from restride.plan.convert import PAIRS_ALONG_QUAD, QUADS_PER_INVOCATION, Conversion
 from restride.plan.copy import _SHARED_WORDS, PIECES_EACH, copy_kernels
 from restride.plan.dispatches import GROUP_SIZE
 from restride.plan.problem import (
@@ -92,14 +92,6 @@ def test_axes_are_loaded_before_any_invocation_leaves(path):
         mains = re.findall(r"void main\(\) \{\n(?:#if.*\n)? +(.*)\n", text)
         assert mains
         assert set(mains) == {"load_axes();"}
-
-
-def test_element_types_have_the_same_numbers():
-    text = (SHADERS / "include/types.glsl").read_text(encoding="utf-8")
-    lines = re.findall(r"const uint (F\d\d = .*?);", text)
-    assert {name.lower(): int(value) for line in lines for name, value in re.findall(r"(\w+) = (\d+)", line)} == (
-        TYPE_NUMBERS
-    )
 
 
 def test_roundings_have_the_same_numbers():
