@@ -133,6 +133,7 @@ def test_threads_are_lent_different_memory() -> None:
 def test_results_of_tensors_and_trim(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = HostMemory(10, 1000)
     monkeypatch.setattr(tensor_module, "HOST_MEMORY", pool)
+    monkeypatch.setattr(tensor_module, "_SMALL", 10)
     monkeypatch.setattr(device_module, "HOST_MEMORY", pool)
     with rs.Device() as device:
         x, y = (rs.asarray(np.arange(30, dtype=np.int32) + k, device=device) for k in (0, 1))

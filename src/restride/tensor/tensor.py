@@ -28,6 +28,9 @@ from restride.words import METHODS as MISSING
 METHODS: dict[str, Callable[..., Any]] = {}
 """Functions that methods of Tensor call and that higher modules register: reorder, assign, equal, html, namespace."""
 
+_SMALL = 1 << 20
+"""Bytes of results for which there is room, whatever the process keeps of larger ones."""
+
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 
 
@@ -316,7 +319,7 @@ class Tensor:
         if desc.numel and not desc.is_row_major:
             return self.copy().numpy()
         nbytes = desc.numel * desc.dtype.itemsize
-        data = HOST_MEMORY.empty(nbytes)
+        data = np.empty(nbytes, np.uint8) if nbytes < _SMALL else HOST_MEMORY.empty(nbytes)
         if desc.numel:
             self.device.runtime.read(self.memory, desc.offset * desc.dtype.itemsize, data.data)
         return data.view(desc.dtype.dtype).reshape(desc.sizes)
