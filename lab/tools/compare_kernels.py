@@ -1,5 +1,7 @@
 """Compare the kernels that two versions plan, byte for byte: for every case of the catalogue, and for random ones.
 
+The device's own copies, and what the host uploads, are not compared.
+
     python lab/tools/compare_kernels.py COMMIT [--random 20000] [--seed 0]
 
 COMMIT is checked out into a temporary folder, and this file runs there too, without a device. Prints the cases whose
@@ -21,7 +23,6 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from restride.dtypes import DTYPES
-from restride.errors import RestrideError
 from restride.kernel import Choices, KernelSpec, Limits
 from restride_bench.audit.recording import record_case
 from restride_conformance.case import Case
@@ -106,8 +107,8 @@ def digest(line: str, limits: Limits) -> str:
     """A digest of a case's kernels, or of why it has none."""
     try:
         planned = repr([_fields(spec) for spec in record_case(Case.parse(line), limits)])
-    except RestrideError as error:
-        planned = f"{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - what a version does not do differs from what the other does
+        planned = type(error).__name__
     return hashlib.sha256(planned.encode()).hexdigest()
 
 

@@ -19,7 +19,7 @@ layout(local_size_x = 128) in;
 layout(constant_id = 6) const uint NUMBERS = 16;
 #else
 layout(constant_id = 1) const uint ELEMENT_WORDS = 1;     // words of an element: 2 where BITS is 32 and the element has 64
-layout(constant_id = 2) const bool IS_FILL = false;  // write `low` (and `high` above it) into every element
+layout(constant_id = 2) const bool FILLS = false;  // write `low` (and `high` above it) into every element
 layout(constant_id = 3) const uint NUMBERS = 16;
 #endif
 
@@ -82,11 +82,11 @@ void main() {
     vec2 dst_pair = dst_pair_at(sum_of_terms(pair_terms.y, dispatch.dst_pairs));
     store_element_shared(dst_offset, converted(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair));
 #else
-    uint src_offset = sum_of_terms(head.z, IS_FILL ? 0 : dispatch.src_base_or_low);
+    uint src_offset = sum_of_terms(head.z, FILLS ? 0 : dispatch.src_base_or_low);
     uint dst_offset = sum_of_terms(head.w, dispatch.dst_base);
     for (uint word = 0; word < ELEMENT_WORDS; ++word) {
         uint filled = word == 0 ? dispatch.src_base_or_low : dispatch.high;
-        store_bits_shared(dst_offset * ELEMENT_WORDS + word, IS_FILL ? filled : load_bits(src_offset * ELEMENT_WORDS + word));
+        store_bits_shared(dst_offset * ELEMENT_WORDS + word, FILLS ? filled : load_bits(src_offset * ELEMENT_WORDS + word));
     }
 #endif
 }

@@ -55,14 +55,19 @@ FUNCTIONS = {
     **dict.fromkeys(("roi_align", "crop_and_resize", "crop", "center_crop"), "rs.crop_resize"),
     **dict.fromkeys(("letterbox", "preprocess", "Compose", "transforms"), "rs.Preprocess"),
     **dict.fromkeys(("open", "load", "read", "read_image", "imdecode"), "rs.imread"),
-    **dict.fromkeys(("save", "write", "write_image", "imencode"), "rs.imwrite"),
+    **dict.fromkeys(("save", "write", "write_image", "imencode", "imsave"), "rs.imwrite"),
+    **dict.fromkeys(("cat", "concat", "concatenate", "stack"), "rs.xp.concat or rs.xp.stack"),
+    **dict.fromkeys(("flip", "fliplr", "flipud"), "x[::-1], along the axis that is to be flipped"),
+    **dict.fromkeys(("slice", "narrow", "index_select"), "x[a:b:c], rs.strided_slice or rs.take"),
     **dict.fromkeys(("cvtColor", "convert_color"), "rs.to_rgb or rs.yuv_to_rgb"),
     **dict.fromkeys(("device", "set_device", "get_device"), "rs.Device, rs.default_device or rs.set_default_device"),
 }
 """For functions of other libraries ours."""
 
 METHODS = {
-    **dict.fromkeys(("transpose", "swapaxes", "movedim", "moveaxis"), "x.permute, as x.permute(2, 0, 1), or x.T"),
+    **dict.fromkeys(
+        ("transpose", "swapaxes", "movedim", "moveaxis"), "x.permute with all axes, as x.permute(2, 0, 1), or x.mT"
+    ),
     **dict.fromkeys(("cuda", "vulkan", "xpu", "mps"), "x.to(device), with a rs.Device"),
     **dict.fromkeys(("cpu", "to_numpy", "get", "asnumpy"), "x.numpy()"),
     **dict.fromkeys(("view", "flatten", "ravel", "view_as"), "x.reshape, as x.reshape(-1)"),
@@ -70,7 +75,24 @@ METHODS = {
     "squeeze": "x[0], or x.reshape",
     **dict.fromkeys(("expand", "expand_as"), "x.broadcast_to"),
     **dict.fromkeys(("contiguous", "clone"), "x.copy()"),
-    **dict.fromkeys(("float", "half", "bfloat16", "int", "byte", "type", "cast", "double", "long"), "x.astype('f32')"),
+    **{
+        name: f"x.astype('{dtype}')"
+        for name, dtype in (
+            ("float", "f32"),
+            ("half", "f16"),
+            ("bfloat16", "bf16"),
+            ("double", "f64"),
+            ("byte", "u8"),
+            ("char", "s8"),
+            ("short", "s16"),
+            ("int", "s32"),
+            ("long", "s64"),
+            ("bool", "pred"),
+            ("type", "f32"),
+            ("cast", "f32"),
+        )
+    },
+    **dict.fromkeys(("flip", "fliplr", "flipud"), "x[::-1], along the axis that is to be flipped"),
     **dict.fromkeys(("numel", "nelement"), "x.size"),
     "dim": "x.ndim",
     **dict.fromkeys(("stride", "strides"), "x.desc.strides"),

@@ -188,7 +188,13 @@ rs.resize(torch.ones(4, 4, requires_grad=True), (2, 2))
 rs.interop.tortch
     AttributeError: module 'restride.interop' has no attribute 'tortch'. Did you mean 'torch'?
 x.transpose(2, 0, 1)
-    AttributeError: restride.Tensor has no transpose; it is x.permute, as x.permute(2, 0, 1), or x.T here
+    AttributeError: restride.Tensor has no transpose; it is x.permute with all axes, as x.permute(2, 0, 1), or x.mT here
+x.half()
+    AttributeError: restride.Tensor has no half; it is x.astype('f16') here
+rs.concatenate([x, x])
+    AttributeError: module 'restride' has no attribute 'concatenate' ... rs.xp.concat or rs.xp.stack here
+rs.flip(x)
+    AttributeError: module 'restride' has no attribute 'flip' ... x[::-1], along the axis that is to be flipped here
 rs.transpose(photo)
     AttributeError: module 'restride' has no attribute 'transpose' ... rs.reorder(x, 'NCHW->NHWC') or x.permute here
 rs.imresize(photo)

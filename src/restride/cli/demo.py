@@ -420,7 +420,8 @@ def _panels(photo: Photograph, outcomes: Sequence[DemoResult], *, is_timed: bool
 def _caption(outcome: DemoResult, *, is_timed: bool) -> str:
     """The layout of a result, its distance from numpy's, and on a GPU its time."""
     comparison = outcome.comparison
-    distance = f"at most {comparison.difference:.1g} from numpy" if comparison.difference else "the bits of numpy"
+    unit = " of 255" if outcome.result.dtype == np.uint8 else ""
+    distance = f"at most {comparison.difference:.2g}{unit} from numpy" if comparison.difference else "the bits of numpy"
     text = f"{outcome.step.dst.desc}   {distance if comparison.passed else 'FAILED'}"
     return f"{text}   {outcome.milliseconds:.2f} ms" if is_timed else text
 

@@ -60,7 +60,7 @@ def general_kernels(region: Region, itemsize: int, limits: Limits, fill: int | N
         UnsupportedError: no cut of the region makes its buffers fit a binding, or a coordinate reaches 2^31.
     """
     words = max(itemsize // 4, 1)
-    constants = {"BITS": 8 * itemsize // words, "ELEMENT_WORDS": words, "IS_FILL": fill is not None}
+    constants = {"BITS": 8 * itemsize // words, "ELEMENT_WORDS": words, "FILLS": fill is not None}
     for part in digit_dispatches(region, (itemsize, itemsize), limits):
         push = {"src_base_or_low": part.bound.src_base, "dst_base": part.bound.dst_base, "pieces": part.pieces}
         if fill is None:

@@ -117,6 +117,10 @@ def __array_namespace_info__() -> Info:  # noqa: N807 - the array API's name
     return Info()
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> DType:
     if name in _NARROW:
         return _NARROW[name]

@@ -116,62 +116,6 @@ def test_an_interrupt_ends_a_wait_and_harms_nothing(kernels):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a timer signal")
-def test_an_interrupt_while_another_thread_holds_the_lock_loses_no_use_and_no_buffer(kernels):
-    """A copy or a wait that ends must take the lock; there an interrupt may come too."""
-    out = passes(
-        """
-        import signal, threading
-        device = open_device(staging=True)
-        session, (block,) = device._session, [device.allocate(4 * 8192)._holds[0].block]
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
-
-        def hold():
-            held, done = threading.Event(), threading.Event()
-            def run():
-                with session._lock.raw:
-                    held.set()
-                    done.wait()
-            thread = threading.Thread(target=run)
-            thread.start()
-            held.wait()
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
-            return lambda: (done.set(), thread.join())
-
-        try:
-            with session.pinned(block):
-                release = hold()
-        except KeyboardInterrupt:
-            release()
-        print(session._active_users, block.pins)
-        wait = session.queue.wait
-        def held_wait(*arguments):
-            global release
-            wait(*arguments)
-            release = hold()
-        session.queue.wait = held_wait
-        device.submit([slow()], [device.allocate(4 * 8192)])
-        try:
-            device.wait()
-        except KeyboardInterrupt:
-            release()
-        session.queue.wait = wait
-        print(session._active_users, block.pins)
-
-        stages = [session.staging_block(4096)]
-        release = hold()
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        session.free_staging(stages)
-        release()
-        session.trim_memory()
-        print(session._active_users, block.pins, stages, session.blocks.host_pool.leaving_bytes)
-        device.close()
-        """,
-        kernels,
-    )
-    assert out == "1 1\n1 0\n0 0 [] 0\n"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a timer signal")
 def test_an_interrupted_close_is_heard_soon_and_the_next_one_closes(kernels):
     out = passes(
         """

@@ -1,6 +1,7 @@
 """The direct runtime: waits end, threads share a device, and a failure leaves it usable or lost."""
 
 import threading
+from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -295,6 +296,7 @@ class InterruptingLock:
 
     def __init__(self, lock, after):
         self.lock, self.after = lock, after
+        self.acquire, self.release = lock.acquire, lock.release
 
     def __enter__(self):
         self.lock.acquire()
@@ -326,6 +328,55 @@ def test_an_interrupt_at_the_lock_leaves_no_pin(in_place, monkeypatch):
         in_place.wait()
     memory.free()
     assert in_place.allocate(4 * 8192).block is block, "what was freed is used again"
+
+
+def test_the_end_of_a_copy_or_wait_waits_for_no_lock(runtime, monkeypatch):
+    """An interrupt would end the wait for the lock, and the use would never end: the next call ends it."""
+    session, memory = runtime._session, upload(runtime, np.zeros(64, np.uint32))
+    wait = session.queue.wait
+
+    def holding(*arguments):
+        wait(*arguments)
+        held.enter_context(lock_of_another_thread(session._lock.raw))
+
+    for staging_blocks in (0, 1):
+        with ExitStack() as held:
+            stages = [session.staging_block(4096) for _ in range(staging_blocks)]
+            runtime.submit([affine(64)], [memory, memory])
+            monkeypatch.setattr(session.queue, "wait", holding)
+            assert session._wait_for_one(session.queue.submitted)
+            monkeypatch.undo()
+            session.blocks.staged += stages
+            session.drain_if_free()
+            assert session._active_users == 1
+            assert len(session.blocks.staged) == staging_blocks
+        runtime.wait()
+        assert (session._active_users, len(session.blocks.staged)) == (0, 0)
+        assert not any(slot.waiters for slot in session.queue._slots)
+    with ExitStack() as held, session.pinned(memory.block, uploads=5):
+        held.enter_context(lock_of_another_thread(session._lock.raw))
+        uploaded = session.uploaded
+    assert runtime.counters().uploaded == uploaded + 5
+    assert (session._active_users, memory.block.pins) == (0, 0)
+
+
+@contextmanager
+def lock_of_another_thread(lock):
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with lock:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def interrupted_after(method):

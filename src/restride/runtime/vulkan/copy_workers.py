@@ -70,24 +70,20 @@ class CopyWorkers:
         try:
             self._call(piece, min(self._number, len(copies) - 1))
             piece.take_copies()
+            piece.end()
         finally:
-            try:
-                piece.end()
-            except BaseException:
-                piece.end()  # the interrupt that came in the wait may be the first
-                raise
+            piece.end()  # after an interrupt, also one in the wait just before
         if piece.errors:
             raise piece.errors.pop()
 
     def _call(self, piece: _Piece, number: int) -> None:
         while self._unstarted:
-            with suppress(IndexError):  # another call has just taken the last one
-                each = self._unstarted.pop()
-                try:
-                    _thread.start_new_thread(_help_all, (self._calls,))  # ``Thread.start`` waits, where interrupts harm
-                except RuntimeError:  # the system has no thread for it, or the process ends
-                    self._unstarted.append(each)
-                    break
+            try:
+                _thread.start_new_thread(_help_all, (self._calls,))  # ``Thread.start`` waits, where an interrupt harms
+            except RuntimeError:  # the system has no thread for it, or the process ends
+                break
+            with suppress(IndexError):  # another call has started one too many
+                self._unstarted.pop()
         for _ in range(min(number, self._number - len(self._unstarted))):
             self._calls.put(piece)
 

@@ -398,13 +398,13 @@ class Queue:
         slot.waiters += 1
         return slot
 
-    def end_wait(self, slot: Slot, finished: bool) -> None:
-        """Follows ``slot.waiters -= 1``; ``finished``: the submission, and all before it, have finished."""
+    def end_wait(self, slot: Slot, finished: int) -> None:
+        """Follows ``slot.waiters -= 1``; ``finished``: this submission, and all before it, have finished."""
         if slot.retired:
             if not slot.waiters and not slot.kept:
                 self._free.append(slot)
-        elif finished and not self._device.dead:
-            while not slot.retired:
+        elif not self._device.dead:
+            while self.completed < finished:
                 self._retire()
 
     def wait(self, slot: Slot, timeout: float) -> None:

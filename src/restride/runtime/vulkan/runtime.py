@@ -57,8 +57,8 @@ PIECE_BYTES = 4 << 20
 
 _MIN_PIECE_BYTES = 1 << 12
 
-_Ended: TypeAlias = tuple[Block | None, Slot | None, bool, int, int]
-"""A use that has ended: the block of a copy, or the slot of a wait, and whether it went well; bytes up and down."""
+_Ended: TypeAlias = tuple[Block | None, Slot | None, int, int, int]
+"""A use that has ended: the block of a copy, or the slot of a wait and the ticket that is finished; bytes up, down."""
 
 _SECONDS_TO_LOOK = 0.2
 """``close`` looks so often whether others have left, because a thread that an interrupt ended may not have told it."""
@@ -472,7 +472,7 @@ class Session:
         return self._take(pool, nbytes, most_leaving, in_use=nbytes)
 
     def staging_block(self, nbytes: int) -> Block:
-        """A host-visible block, the caller's until ``free_staging``; waits for those that the device still uses.
+        """A host-visible block, the caller's until it is ``staged``; waits for those that the device still uses.
 
         Raises: as ``allocate``.
         """
@@ -505,9 +505,10 @@ class Session:
         if self.at_exit or self.device.inherited or (self.device.dead and not block.is_lent):
             return
         self.blocks.freed.append((nbytes, block))
-        self._drain_if_free()
+        self.drain_if_free()
 
-    def _drain_if_free(self) -> None:
+    def drain_if_free(self) -> None:
+        """Return blocks that were given back to their pools, unless a thread is busy here: then the next call does."""
         # Repeat if a block was freed just before the lock was released, because on a closed device nobody else frees
         # it.
         while (self.blocks.freed or self.blocks.staged) and self._lock.if_free(self._drain):
@@ -534,11 +535,10 @@ class Session:
             moved = True
         finally:
             if pinned:
-                # Noted by one call, because an interrupt may come after it, also while this thread waits for the lock:
-                # then the next call here ends the use.
-                self._ended_uses.append((block, None, moved, uploads * moved, downloads * moved))
-                with self._lock.raw:
-                    self._end_uses()
+                # Noted by one call, because an interrupt may come after it. If another thread holds the lock, the next
+                # call here ends the use; to wait for it here, an interrupt could end.
+                self._ended_uses.append((block, None, 0, uploads * moved, downloads * moved))
+                self._lock.if_free(self._end_uses)
 
     def wait_for(self, ticket: int) -> None:
         """Return when submission ``ticket`` is finished. The time limit holds for each submission before it separately.
@@ -556,7 +556,7 @@ class Session:
 
     def _wait_for_one(self, ticket: int) -> bool:
         """Wait for submission ``ticket``, the first unfinished one; False if it is not submitted and will not be."""
-        slot, finished = None, False
+        slot, finished = None, 0
         try:
             with self.lock:
                 self.enter()
@@ -565,13 +565,12 @@ class Session:
                     return ticket <= self.queue.completed
                 self._active_users += 1
             self.queue.wait(slot, self.timeout)
-            finished = True
+            finished = ticket
             return True
         finally:
             if slot is not None:
                 self._ended_uses.append((None, slot, finished, 0, 0))  # as in ``pinned``
-                with self._lock.raw:
-                    self._end_uses()
+                self._lock.if_free(self._end_uses)
 
     def _end_uses(self) -> None:
         """End the waits and copies in ``_ended_uses``. The caller holds the lock."""
@@ -599,16 +598,6 @@ class Session:
         if freed:
             self.wait_for(ticket)
         return freed > 0
-
-    def free_staging(self, blocks: list[Block]) -> None:
-        """Take back and remove all of ``blocks``, which came from ``staging_block``; the device may still use them.
-
-        It never waits for the lock, where a second interrupt would lose them.
-        """
-        removed = blocks[:]
-        del blocks[:]  # first, because a thread that helps to copy asks the list whether they are still the transfer's
-        self.blocks.staged.extend(removed)
-        self._drain_if_free()
 
     def trim_memory(self) -> int:
         """Give idle memory back to the driver, prepared submissions and their parameters included; return the bytes."""
@@ -721,7 +710,7 @@ class Session:
             else:
                 self.blocks.imports.leave_to_driver()
         self.blocks.imports.release_owners()
-        self._drain_if_free()
+        self.drain_if_free()
 
     def _destroy_idle(self) -> None:
         """Destroy everything except memory that arrays still use."""
@@ -837,7 +826,12 @@ class Staging:
                     blocks.append(self._session.staging_block(size))
             yield blocks
         finally:
-            self._session.free_staging(blocks)
+            # Without a call, where an interrupt could lose them; the list first, because a thread that helps to copy
+            # asks it whether they are still the transfer's.
+            given_back = blocks[:]
+            del blocks[:]
+            self._session.blocks.staged += given_back
+            self._session.drain_if_free()
 
 
 def _pieces(buffers: Sequence[Block], parts: Sequence[memoryview]) -> Iterator[tuple[Block, int, list[memoryview]]]:
