@@ -332,7 +332,7 @@ def test_an_interrupt_at_the_lock_leaves_no_pin(in_place, monkeypatch):
 
 def test_the_end_of_a_copy_or_wait_waits_for_no_lock(runtime, monkeypatch):
     """An interrupt would end the wait for the lock, and the use would never end: the next call ends it."""
-    session, memory = runtime._session, upload(runtime, np.zeros(64, np.uint32))
+    session, memory = runtime._session, upload(runtime, np.zeros(8192, np.uint32))
     wait = session.queue.wait
 
     def holding(*arguments):
@@ -342,7 +342,7 @@ def test_the_end_of_a_copy_or_wait_waits_for_no_lock(runtime, monkeypatch):
     for staging_blocks in (0, 1):
         with ExitStack() as held:
             stages = [session.staging_block(4096) for _ in range(staging_blocks)]
-            runtime.submit([affine(64)], [memory, memory])
+            runtime.submit([slow(8192)], [memory])
             monkeypatch.setattr(session.queue, "wait", holding)
             assert session._wait_for_one(session.queue.submitted)
             monkeypatch.undo()
