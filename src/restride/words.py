@@ -58,7 +58,7 @@ FUNCTIONS = {
     **dict.fromkeys(("save", "write", "write_image", "imencode", "imsave"), "rs.imwrite"),
     **dict.fromkeys(("cat", "concat", "concatenate", "stack"), "rs.xp.concat or rs.xp.stack"),
     **dict.fromkeys(("flip", "fliplr", "flipud"), "x[::-1], along the axis that is to be flipped"),
-    **dict.fromkeys(("slice", "narrow", "index_select"), "x[a:b:c], rs.strided_slice or rs.take"),
+    **dict.fromkeys(("slice", "narrow", "index_select"), "x[a:b:c] or rs.strided_slice"),
     **dict.fromkeys(("cvtColor", "convert_color"), "rs.to_rgb or rs.yuv_to_rgb"),
     **dict.fromkeys(("device", "set_device", "get_device"), "rs.Device, rs.default_device or rs.set_default_device"),
 }
