@@ -189,11 +189,8 @@ def _capsule_of(producer: Any, options: dict[str, int]) -> Any:
             # Producers older than DLPack 1.0 do not know the argument; the standard says to retry without it.
             return producer.__dlpack__(**options)
     except _REFUSALS as error:
-        way = (
-            "; rs.interop.torch has operations with gradients"
-            if getattr(producer, "requires_grad", False) is True
-            else ""
-        )
+        needs_gradient = getattr(producer, "requires_grad", False) is True
+        way = "; rs.interop.torch has operations with gradients" if needs_gradient else ""
         raise DescriptorError(f"{type(producer).__name__} refuses to hand out its memory: {error}{way}") from error
 
 

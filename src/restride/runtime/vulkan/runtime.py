@@ -536,7 +536,7 @@ class Session:
         finally:
             if pinned:
                 # Noted by one call, because an interrupt may come after it. If another thread holds the lock, the next
-                # call here ends the use; to wait for it here, an interrupt could end.
+                # call here ends the use: a wait for the lock could be interrupted, and then nobody would.
                 self._ended_uses.append((block, None, 0, uploads * moved, downloads * moved))
                 self._lock.if_free(self._end_uses)
 
