@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from support.devices import open_device
@@ -195,6 +197,34 @@ def test_a_copy_of_another_thread_may_come_as_the_recording_ends(device, monkeyp
         device.runtime.copy(x.memory, out.memory, 64)
     assert recording.parts == []
     assert np.array_equal(out.numpy(), np.arange(64))
+    recording.close()
+
+
+def test_a_fence_is_reset_only_when_nobody_uses_it(device, monkeypatch):
+    """Another thread may replay the same recording, or wait for it, between the wait and the submission of a replay."""
+    session = device.runtime._session
+    x, out = rs.asarray(np.arange(64, dtype=np.uint8), device=device), rs.empty("u8[64]", device)
+    with device.runtime.recording() as recording:
+        rs.reorder(x[::-1], out=out)
+    slot, found = recording.parts[0][0], []
+    submit_kept, make_room = session.queue.submit_kept, session.make_room
+    monkeypatch.setattr(
+        session.queue,
+        "submit_kept",
+        lambda slot, uses: (found.append((slot.retired, slot.waiters)), submit_kept(slot, uses)),
+    )
+
+    def replay_meanwhile():
+        monkeypatch.setattr(session, "make_room", make_room)
+        device.runtime.replay(recording)
+        slot.waiters += 1  # as a thread that has yet to see that the submission is finished
+        end = threading.Timer(0.05, lambda: setattr(slot, "waiters", slot.waiters - 1))
+        end.start()
+
+    monkeypatch.setattr(session, "make_room", replay_meanwhile)
+    device.runtime.replay(recording)
+    assert found == [(True, 0), (True, 0)]
+    assert np.array_equal(out.numpy(), np.arange(64)[::-1])
     recording.close()
 
 

@@ -225,7 +225,7 @@ class Queue:
         return slot
 
     def submit_kept(self, slot: Slot, uses: Sequence[Use]) -> None:
-        """Submit what ``record`` recorded; the device must have finished with it."""
+        """Submit what ``record`` recorded; the device must have finished with it, and no thread may wait for it."""
         self.flush()
         self._vk.vkResetFences(self._device.handle, 1, slot.fences)
         self.hazards.abandon()  # what was used since the last barrier is known of the first submission only

@@ -259,10 +259,7 @@ class VulkanRuntime:
         session = self._session
         session.wait_for(recording.ticket)
         for slot, uses in recording.parts:
-            session.make_room()
-            with session.lock:
-                session.enter()
-                session.queue.submit_kept(slot, uses)
+            session.submit_again(slot, uses)
         self._dispatches += recording.dispatches
 
     def written(self, recording: Recording[Hold]) -> list[VulkanMemory]:
@@ -650,6 +647,18 @@ class Session:
         """Wait until fewer than the allowed submissions are pending; another thread may still take the free slot."""
         while self.queue.is_full:
             self.wait_for(self.queue.completed + 1)
+
+    def submit_again(self, slot: Slot, uses: Sequence[Use]) -> None:
+        """Submit the commands of a kept slot, once the device and every thread that waits for it have finished with it."""
+        while True:
+            self.wait_for(slot.ticket)
+            self.make_room()
+            with self.lock:
+                self.enter()
+                if slot.ticket <= self.queue.completed and not slot.waiters:
+                    self.queue.submit_kept(slot, uses)
+                    return
+            time.sleep(0)  # another thread has submitted it meanwhile, or has yet to see that it is finished
 
     @contextmanager
     def batch(self) -> Iterator[None]:
