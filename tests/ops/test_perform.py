@@ -246,6 +246,13 @@ def made_by(device: rs.Device, call: Any) -> int:
         (rs.resample, ((4, 8),), {"axes": (0, 1), "like": "pillow"}),
         (rs.resample, ((4, 8),), {"axes": (0, 1), "like": "scikit-image", "dtype": "f32"}),
         (rs.resample, ((12, 8),), {"axes": (0, 1), "coordinates": "tf_crop_and_resize", "roi": (0, 0, 2, 1)}),
+        (rs.crop_resize, ([(0, 0, 4, 6), (1, 2, 8, 9)], (4, 8)), {"axes": (0, 1)}),
+        (
+            rs.crop_resize,
+            ([(0, 0, 4, 6)], (4, 8)),
+            {"axes": (0, 1), "dtype": "s16", "mode": "area", "layout": "NHWC->NCHW"},
+        ),
+        (rs.crop_resize, ([(0, 0, 4, 6)], (4, 8)), {"axes": (0, 1), "like": "opencv", "mode": "area"}),
     ],
 )
 def test_images_of_a_batch_share_a_plan(device: rs.Device, operation: Any, arguments: Any, named: Any) -> None:
@@ -322,6 +329,8 @@ def test_an_error_names_the_place_of_the_caller(vulkan_device: rs.Device) -> Non
             assert "offset=512" in str(caught.value)
         assert "sizes" in str(caught.value)
         assert caught.value.__context__ is None
+    with pytest.raises(rs.DescriptorError, match=r"letterbox.*offset=512"):
+        rs.crop_resize(x[2], [(0, 0, 4, 4)], (2, 2), letterbox="middle")
     for scale in (np.ones(600, np.float32), rs.asarray(np.ones(60, np.float32), device=vulkan_device)):  # without a key
         with pytest.raises(rs.DescriptorError, match="offset=512"):
             rs.reorder(x[2], src_scale=scale)

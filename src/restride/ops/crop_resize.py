@@ -28,7 +28,7 @@ from restride.ops.boxes import Flip, Units, about_pixels, read_boxes, read_flips
 from restride.ops.images import BoxRun, Images, Indices, image_indices, images_of, per_channel, read_fill
 from restride.ops.letterbox import Place, places_of
 from restride.ops.one_by_one import OneByOne
-from restride.ops.perform import cached, plan_on
+from restride.ops.perform import cached, out_from_start, plan_near
 from restride.ops.quantize import in_axes_of_result, normalizing_scales, warn_of_unit
 from restride.ops.resample import INTERPOLATED_TYPES, in_f32, is_narrowed, split_arguments
 from restride.ops.target import Asked, Out, ResultTarget, read_layout, require_room, target_of_sums, type_asked
@@ -182,16 +182,22 @@ def cropped(
 ) -> Tensor:
     """The result of ``crop_resize``."""
     tensors, source = images_of(x, axes, cut.images is not None, out)
-    device = tensors[0].device
+    device, limits = tensors[0].device, tensors[0].device.limits
     place = None if out is None else Out(out.desc, is_shared=False)
+    near, starts = source.from_starts(limits.window_alignment)
+    near_place, start = out_from_start(place, limits.window_alignment)
     try:
-        plan = plan_on(device, _crop_plan, source, place, device.limits, cut, request, numbers)
+        plan, is_near = plan_near(
+            device, _crop_plan, (near, near_place), (source, place), limits, cut, request, numbers
+        )
     except (DescriptorError, UnsupportedError) as error:
         error.add_descriptor(source.desc)
         raise
     if plan.warning:
         warn_caller(plan.warning)
-    return plan.run(tensors, device, out)
+    if not is_near:
+        starts, start = [0] * len(tensors), 0
+    return plan.run(tensors, starts, device, out, start)
 
 
 # Checks the arguments, and finds the target: where the result is written, and with which arithmetic.
@@ -279,17 +285,20 @@ class _CropPlan(NamedTuple):
     weight: int = 1
     warning: str = ""
 
-    def run(self, tensors: tuple[Tensor, ...], device: Device, out: Tensor | None) -> Tensor:
-        """The result, in a new tensor or in ``out``."""
+    def run(
+        self, tensors: tuple[Tensor, ...], of_tensors: Sequence[int], device: Device, out: Tensor | None, of_out: int
+    ) -> Tensor:
+        """The result, in a new tensor or in ``out``; the tensors and ``out`` lie so many bytes later than planned."""
         result = empty(self.dst, device) if out is None else out
         cropped = result if self.cropped is None else empty(self.cropped, device)
         if self.chain is not None:
             self.chain.run(tensors, cropped)
         with device.batch() if len(self.starts) > 1 else nullcontext():
             for tensor, steps in self.starts:
-                device.run(steps, tensors[tensor].memory, cropped.memory)
+                starts = of_tensors[tensor], of_out if self.cropped is None else 0
+                device.run(steps, tensors[tensor].memory, cropped.memory, starts)
             if self.last is not None:
-                device.run(self.last, cropped.memory, result.memory)
+                device.run(self.last, cropped.memory, result.memory, (0, of_out))
         return result
 
 

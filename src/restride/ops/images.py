@@ -15,6 +15,7 @@ from restride.dtypes import Array
 from restride.errors import DescriptorError, ErrorContext, Message, prefixed
 from restride.layout import TensorDesc
 from restride.layout.tensor_desc import packed
+from restride.layout.views import from_start
 from restride.ops.perform import source_beside
 from restride.plan.problem import MAX_CHANNELS
 from restride.tensor.tensor import Tensor
@@ -83,6 +84,13 @@ class Images(NamedTuple):
         if desc.strides is not None and desc.is_packed:
             desc = packed(desc.dtype, replaced(desc.sizes, self.axes, sizes), desc.minor_to_major)
         return Images((desc,), self.axes, self.first)
+
+    def from_starts(self, alignment: int) -> tuple[Images, list[int]]:
+        """These images as near to the starts of their buffers as they go, and how many bytes later they are."""
+        if not any(desc.offset for desc in self.descs):
+            return self, [0] * len(self.descs)
+        descs, nbytes = zip(*[from_start(desc, alignment) for desc in self.descs], strict=True)
+        return self._replace(descs=descs), list(nbytes)
 
     def runs(self, images: npt.NDArray[np.int64]) -> Iterator[BoxRun]:
         """Yield runs of boxes, in order; a list is cut where the image changes. images: index of each box's image."""

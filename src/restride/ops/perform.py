@@ -186,18 +186,10 @@ def _perform_near(
     near, near_place, starts = src.desc, place, (0, 0)
     if place is None or not place.is_shared:
         near, of_src = from_start(src.desc, limits.window_alignment)
-        dst, of_dst = (None, 0) if place is None else from_start(place.desc, limits.window_alignment)
+        near_place, of_dst = out_from_start(place, limits.window_alignment)
         starts = of_src, of_dst
-        near_place = None if dst is None else Out(dst, is_shared=False, is_moved=of_dst > 0)
-    plan = None
-    try:
-        plan = _kept(device, planner, (near, near_place, limits, *arguments), named)
-    except RestrideError:
-        if not any(starts) or _has_iterator((arguments, named)):  # which is used up
-            raise
-    if plan is None:  # the message is to name the layouts of the caller
-        plan, starts = _kept(device, planner, (src.desc, place, limits, *arguments), named), (0, 0)
-    return plan.run(src, out, starts)
+    plan, is_near = plan_near(device, planner, (near, near_place), (src.desc, place), limits, *arguments, **named)
+    return plan.run(src, out, starts if is_near else (0, 0))
 
 
 def plan_for(
@@ -271,6 +263,34 @@ def plan_on(
 ) -> Value:
     """As ``cached``, for an operation on ``device``, which counts its plans."""
     return _kept(device, make, arguments, named)
+
+
+def plan_near(
+    device: Device,
+    make: Callable[..., Value],
+    near: tuple[object, ...],
+    own: tuple[object, ...],
+    *arguments: object,
+    **named: object,
+) -> tuple[Value, bool]:
+    """``plan_on`` for the layouts ``near`` the starts of their buffers, which the tensors of a batch share, and True.
+
+    If that is refused, the plan for the caller's ``own`` layouts, and False: the message is to name them.
+    """
+    try:
+        return _kept(device, make, (*near, *arguments), named), True
+    except RestrideError:
+        if near == own or _has_iterator((arguments, named)):  # which is used up
+            raise
+    return _kept(device, make, (*own, *arguments), named), False
+
+
+def out_from_start(out: Out | None, alignment: int) -> tuple[Out | None, int]:
+    """As ``from_start``, for the place of a result that has a buffer of its own."""
+    if out is None:
+        return None, 0
+    desc, nbytes = from_start(out.desc, alignment)
+    return Out(desc, is_shared=False, is_moved=nbytes > 0), nbytes
 
 
 def _kept(

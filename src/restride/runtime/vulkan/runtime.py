@@ -649,7 +649,7 @@ class Session:
             self.wait_for(self.queue.completed + 1)
 
     def submit_again(self, slot: Slot, uses: Sequence[Use]) -> None:
-        """Submit the commands of a kept slot, once the device and every thread that waits for it have finished with it."""
+        """Submit the commands of a kept slot once the device, and every thread that waits for it, is done with it."""
         while True:
             self.wait_for(slot.ticket)
             self.make_room()
