@@ -72,11 +72,14 @@ def _linear_edges(form: ElementType) -> list[int]:
         tie = beyond - (beyond >> 25)  # halfway from the largest f32 in the range to its end
         return [beyond - 1, sign, tie, tie - 1, sign + 1, (1 << 24) + 1]
     nan = form.nan | 0x12345 >> (32 - form.bits)
-    patterns = [sign, *((nan, sign | nan) if form.infinity is None else (form.infinity, sign | form.infinity, nan))]
+    if form.infinity is None:
+        patterns = [sign, nan, sign | nan]
+    else:
+        patterns = [sign, form.infinity, sign | form.infinity, nan, form.infinity | 1]  # a quiet and a signalling NaN
     if not form.saturates:
         return [*patterns, form.largest]
     normal = 1 << form.fraction
-    return [*patterns, form.largest, sign | form.largest, 1, sign | (normal - 1), normal]
+    return [*patterns, form.largest, sign | form.largest, 1, normal >> 1, sign | (normal - 1), normal]
 
 
 def bits(dtype: DType, count: int, seed: int = 0) -> Array:
