@@ -33,7 +33,7 @@ _ENDINGS = ("Pil", "Fast", "FeatureExtractor", "ImageProcessor", "Processor")
 """A class's name is the name of its family, followed by some of these endings."""
 
 
-def read_config(config: Mapping[str, Any] | str | os.PathLike[str]) -> dict[str, Any]:
+def read_config(config: Mapping[str, object] | str | os.PathLike[str]) -> dict[str, object]:
     """The configuration of the image processor, from a dictionary, a file or a folder with one of ``FILES``.
 
     It is a copy, with lists and numbers of Python for those of numpy and torch.
@@ -57,7 +57,7 @@ def read_config(config: Mapping[str, Any] | str | os.PathLike[str]) -> dict[str,
     raise DescriptorError(f"the folder {path} has no {FILES[1]}, and no {FILES[0]} with an image_processor")
 
 
-def _image_part(config: Mapping[str, Any]) -> dict[str, Any]:
+def _image_part(config: Mapping[str, object]) -> dict[str, object]:
     """A copy of the part of a configuration that is about images."""
     part = config.get("image_processor", config)
     if not isinstance(part, Mapping):
@@ -66,7 +66,7 @@ def _image_part(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _copied(key, value, counted) for key, value in part.items()}
 
 
-def _copied(key: object, value: Any, counted: count[int], depth: int = 1) -> Any:
+def _copied(key: object, value: object, counted: count[int], depth: int = 1) -> Any:
     """A copy of a value in ``key`` of a configuration.
 
     Raises:
@@ -85,7 +85,7 @@ def _copied(key: object, value: Any, counted: count[int], depth: int = 1) -> Any
     return value
 
 
-def _read_json(path: Path) -> Mapping[str, Any]:
+def _read_json(path: Path) -> Mapping[str, object]:
     """The dictionary in a JSON file.
 
     Raises:
@@ -116,7 +116,7 @@ def _integer(digits: str) -> int | str:
         return digits
 
 
-def family_of(config: Mapping[str, Any]) -> Family:
+def family_of(config: Mapping[str, object]) -> Family:
     """The family of the class that ``image_processor_type`` names, or ``video_processor_type``, or an older key.
 
     Raises:

@@ -23,7 +23,7 @@ from restride.tensor.tensor import Tensor, empty
 from restride.vision import work
 from restride.vision.options import Options
 from restride.vision.picture import Cropped, Padded, Picture, Resized, SourceImage, source_of
-from restride.vision.recipe import Pixels
+from restride.vision.recipe import Key, Pixels, Result
 from restride.vision.work import PictureRun, Stack
 
 Element = Literal["u8", "s32"]
@@ -41,17 +41,20 @@ _ZERO: Colour = (0,)
 Window = tuple[slice, slice]
 """A range of rows and a range of columns of a picture."""
 
+Computed = Tensor | Array | list[Any]
+"""A result that is computed."""
+
 _parse = lru_cache(maxsize=64)(Pattern.parse)
 
 
 def execute(
-    results: Mapping[Any, Any],
+    results: Mapping[Key, Result],
     sources: Sequence[SourceImage],
     elements: Sequence[Array | Tensor],
     options: Options,
     device: Device,
     dtype: DType | None,
-) -> dict[Any, Any]:
+) -> dict[Key, Computed]:
     """Compute the results, by their keys: pixels as tensors on the device; other results stay as they are.
 
     Args:
@@ -75,7 +78,7 @@ class _Execution:
 
     def __init__(
         self,
-        results: Mapping[Any, Any],
+        results: Mapping[Key, Result],
         sources: Sequence[SourceImage],
         elements: Sequence[Array | Tensor],
         device: Device,

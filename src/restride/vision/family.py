@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from restride.vision.options import Check, Options
 from restride.vision.picture import Picture
@@ -14,7 +13,7 @@ from restride.vision.values import plain
 
 Geometry = Callable[[Picture, Options], Shot]
 Build = Callable[[Sequence[Shot], Options, Sequence[int]], dict[str, Result]]
-Prepare = Callable[[dict[str, Any]], None]
+Prepare = Callable[[dict[str, object]], None]
 SizeRule = Callable[[int, int, Options], HeightWidth]
 """A function from an image's height and width and the options to the size that it is resized to."""
 
@@ -102,7 +101,7 @@ class Family:
     """
 
     names: tuple[str, ...]
-    defaults: Mapping[str, Any]
+    defaults: Mapping[str, object]
     geometry: Geometry = common
     build: Build = field(default_factory=planes)
     size_words: Callable[[Options], str] = size_in_words

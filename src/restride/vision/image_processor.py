@@ -12,19 +12,19 @@ from typing import Any, Literal
 import numpy as np
 
 from restride.arguments import check_keywords, counts, require_word
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown, warn_caller
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, as_device
 from restride.vision import work
 from restride.vision.config import family_of, read_config
-from restride.vision.execution import execute
+from restride.vision.execution import Computed, execute
 from restride.vision.family import Family
 from restride.vision.images import Image, read_images
 from restride.vision.inputs import Inputs
 from restride.vision.options import COMMON, Options, read_options
 from restride.vision.picture import Picture, Resized, SourceImage, kept_dtype
-from restride.vision.recipe import Pixels, Shot, UnequalImages, starts_of
+from restride.vision.recipe import Key, Pixels, Result, Shot, UnequalImages, starts_of
 
 Kind = Literal["np", "restride", "pt"]
 
@@ -40,7 +40,7 @@ _ELSEWHERE = {"a configuration has it as a key: rs.vision.processor({**config, .
     check_keywords,
     elsewhere={**_ELSEWHERE, "the processor takes it: rs.vision.processor(config)(images, ...)": ("device", "dtype")},
 )
-def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
+def processor(config: Mapping[str, object] | str | os.PathLike[str]) -> Processor:
     """The image processor of a configuration, with the results of transformers' PIL backend, bit for bit.
 
     Args:
@@ -103,12 +103,12 @@ class Processor:
     its own there is one submission more for each 4 MiB of an upload or a download.
     """
 
-    def __init__(self, family: Family, options: Options, config: Mapping[str, Any]) -> None:
+    def __init__(self, family: Family, options: Options, config: Mapping[str, object]) -> None:
         self._family = family
         self._options = options
         self._config = config
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle the configuration, from which workers of a data loader create the processor anew."""
         return processor, (dict(self._config),)
 
@@ -203,11 +203,11 @@ class Processor:
                 shots.append(replace(shot(geometry, source), name=name))
         return shots
 
-    def _results(self, shots: Sequence[Shot], samples: Sequence[int]) -> dict[str, Any]:
+    def _results(self, shots: Sequence[Shot], samples: Sequence[int]) -> dict[str, Result]:
         """The results of a call, before they are computed."""
         return self._checked(self._family.build(shots, self._options, samples), shots)
 
-    def _lists(self, shots: Sequence[Shot], samples: Sequence[int]) -> dict[tuple[str, int], Any]:
+    def _lists(self, shots: Sequence[Shot], samples: Sequence[int]) -> dict[tuple[str, int], Result]:
         """The results of a call that become lists, by key and number of the image, which is 0 for those of all images.
 
         Images that end in different sizes have results of their own.
@@ -245,7 +245,7 @@ class Processor:
                 lists[key] += listed
         return lists
 
-    def _checked(self, results: dict[Any, Any], shots: Sequence[Shot]) -> dict[Any, Any]:
+    def _checked(self, results: dict[Key, Result], shots: Sequence[Shot]) -> dict[Key, Result]:
         """The results, of which no image may keep fractions or its element type."""
         for result in results.values():
             if isinstance(result, Pixels):
@@ -326,7 +326,7 @@ def _sources(images: Sequence[Image]) -> list[SourceImage]:
     return sources
 
 
-def _follows(before: Any, x: Tensor) -> bool:
+def _follows(before: Array | Tensor, x: Tensor) -> bool:
     """True if ``x`` begins where an image of the same sizes ends, in the same memory, and both are row-major."""
     if not isinstance(before, Tensor) or before.memory is not x.memory or before.sizes != x.sizes:
         return False
@@ -339,18 +339,18 @@ def _moved(result: Pixels, image: int) -> Pixels:
     return replace(result, puts=tuple(replace(put, image=image) for put in result.puts))
 
 
-def _in_lists(value: Any, depth: int | None) -> Any:
+def _in_lists(value: Array | list[Any], depth: int | None) -> Any:
     """An array as ``depth`` lists in each other, of the arrays along the following axes; None: of numbers."""
     if isinstance(value, list) or depth == 0:
         return value
     return value.tolist() if depth is None else [_in_lists(each, depth - 1) for each in value]
 
 
-def _sizes_of(result: Any) -> tuple[int, ...] | None:
+def _sizes_of(result: Result) -> tuple[int, ...] | None:
     return None if isinstance(result, list) else tuple(result.shape)
 
 
-def as_kind(value: Any, kind: Kind) -> Any:
+def as_kind(value: Computed, kind: Kind) -> Any:
     """A result as the kind of array that the caller asks for."""
     if kind == "restride" or isinstance(value, list):
         return value
@@ -359,7 +359,7 @@ def as_kind(value: Any, kind: Kind) -> Any:
     return value.numpy() if isinstance(value, Tensor) else value
 
 
-def _as_torch(value: Any) -> Any:
+def _as_torch(value: Tensor | Array) -> Any:
     """A result as a torch tensor; on a CPU device it shares the device's memory."""
     import torch
 

@@ -90,7 +90,7 @@ _SIZE_KEYS = (
 """Keys that a size may have."""
 
 Mean = float | tuple[float, ...] | None
-Check = Callable[[str, Any], Any]
+Check = Callable[[str, object], Any]
 """A function from a key and its value to the value that a family reads; its ``DescriptorError`` names the key."""
 
 
@@ -162,7 +162,7 @@ def or_null(check: Check) -> Check:
 def needed(check: Check) -> Check:
     """The check of a key that may not be null, though ``check`` takes it."""
 
-    def checked(key: str, value: Any) -> Any:
+    def checked(key: str, value: object) -> Any:
         if value is None:
             raise DescriptorError(f"{key} must not be null")
         return check(key, value)
@@ -170,7 +170,7 @@ def needed(check: Check) -> Check:
     return checked
 
 
-def as_flag(key: str, value: Any) -> bool:
+def as_flag(key: str, value: object) -> bool:
     """``value`` as a boolean; null is False.
 
     Raises:
@@ -184,7 +184,7 @@ def as_flag(key: str, value: Any) -> bool:
 def up_to(most: int) -> Check:
     """The check of a key that takes integers of 1 to ``most``."""
 
-    def check(key: str, value: Any) -> int:
+    def check(key: str, value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise DescriptorError(f"{key} must be a positive integer, got {shown(value)}")
         if value > most:
@@ -197,7 +197,7 @@ def up_to(most: int) -> Check:
 as_count = up_to(MAX_SIDE)
 
 
-def as_ratio(key: str, value: Any) -> float:
+def as_ratio(key: str, value: object) -> float:
     """``value`` as a number of 0.001 to 1000.
 
     Raises:
@@ -209,7 +209,7 @@ def as_ratio(key: str, value: Any) -> float:
     return number
 
 
-def as_byte(key: str, value: Any) -> int:
+def as_byte(key: str, value: object) -> int:
     """``value`` as an element of u8, the fraction cut off.
 
     Raises:
@@ -221,7 +221,7 @@ def as_byte(key: str, value: Any) -> int:
     return byte
 
 
-def as_colour(key: str, value: Any) -> tuple[int, ...]:
+def as_colour(key: str, value: object) -> tuple[int, ...]:
     """Elements of u8, one for each channel.
 
     Raises:
@@ -232,10 +232,10 @@ def as_colour(key: str, value: Any) -> tuple[int, ...]:
     return tuple(as_byte(f"{key}[{place}]", each) for place, each in enumerate(value))
 
 
-def one_of(*allowed: Any) -> Check:
+def one_of(*allowed: object) -> Check:
     """The check of a key that takes these values."""
 
-    def check(key: str, value: Any) -> Any:
+    def check(key: str, value: object) -> Any:
         if value not in allowed:
             raise DescriptorError(f"{key} must be one of {', '.join(map(str, allowed))}, got {shown(value)}")
         return allowed[allowed.index(value)]
@@ -243,7 +243,7 @@ def one_of(*allowed: Any) -> Check:
     return check
 
 
-def as_pairs(key: str, value: Any) -> list[tuple[int, int]]:
+def as_pairs(key: str, value: object) -> list[tuple[int, int]]:
     """A list of [height, width].
 
     Raises:
@@ -258,7 +258,7 @@ def as_pairs(key: str, value: Any) -> list[tuple[int, int]]:
     return [(as_count(key, tall), as_count(key, wide)) for tall, wide in value]
 
 
-def as_mode(key: str, value: Any) -> str | None:
+def as_mode(key: str, value: object) -> str | None:
     """The filter with this number in Pillow; null is None.
 
     Raises:
@@ -275,7 +275,7 @@ def as_mode(key: str, value: Any) -> str | None:
     return FILTERS[value]
 
 
-def as_size(key: str, value: Any, *, is_square: bool = True) -> Size | None:
+def as_size(key: str, value: object, *, is_square: bool = True) -> Size | None:
     """A size from an integer, two integers or a dictionary; null is None.
 
     is_square: one integer is both sides; else it is the shorter side.
@@ -298,7 +298,7 @@ def as_size(key: str, value: Any, *, is_square: bool = True) -> Size | None:
     return Size(**{name: or_null(checks[name])(f"{key}.{name}", side) for name, side in value.items()})
 
 
-def as_mean(key: str, value: Any) -> Mean:
+def as_mean(key: str, value: object) -> Mean:
     """One number, or a tuple of one for each channel; null is None.
 
     Raises:
@@ -309,7 +309,7 @@ def as_mean(key: str, value: Any) -> Mean:
     return None if value is None else as_number(key, value)
 
 
-def as_std(key: str, value: Any) -> Mean:
+def as_std(key: str, value: object) -> Mean:
     """One number to divide by, or a tuple of one for each channel; null is None.
 
     Raises:
@@ -322,7 +322,7 @@ def as_std(key: str, value: Any) -> Mean:
     return numbers
 
 
-def as_number(key: str, value: Any) -> float:
+def as_number(key: str, value: object) -> float:
     """``value`` as a number.
 
     Raises:
@@ -335,7 +335,7 @@ def as_number(key: str, value: Any) -> float:
     return float(value)
 
 
-def as_data_format(key: str, value: Any) -> str | None:
+def as_data_format(key: str, value: object) -> str | None:
     """Where an image has its channels, "channels_first" or "channels_last"; null is None.
 
     Raises:
@@ -375,7 +375,7 @@ _BY_TYPE: dict[type, Check] = {
 
 
 def read_options(
-    defaults: Mapping[str, Any], config: Mapping[str, Any], ignored: frozenset[str], checks: Mapping[str, Check]
+    defaults: Mapping[str, object], config: Mapping[str, object], ignored: frozenset[str], checks: Mapping[str, Check]
 ) -> Options:
     """The options of a family with these ``defaults`` for a configuration.
 

@@ -23,6 +23,9 @@ from restride.vision.values import plain
 
 _T = TypeVar("_T")
 
+Key = TypeVar("Key", bound=str | tuple[str, int])
+"""A result's key, or the key and the number of an image."""
+
 
 class UnequalImages(DescriptorError):
     """Images of a call end in different sizes or numbers of tiles, so that no array has them all."""

@@ -168,7 +168,7 @@ def yolos_size(height: int, width: int, options: Options) -> HeightWidth:
     return detr_size(height, width, options)
 
 
-def as_divisor(key: str, value: Any) -> int | None:
+def as_divisor(key: str, value: object) -> int | None:
     """A positive integer; null and 0 are None.
 
     Raises:
@@ -199,7 +199,7 @@ def maskformer_results(shots: Sequence[Shot], options: Options, _samples: Sequen
     return {"pixel_values": pixels, "pixel_mask": mask(pixels)}
 
 
-def old_detr(config: dict[str, Any]) -> None:
+def old_detr(config: dict[str, object]) -> None:
     """Convert the keys of old files: ``max_size``, by default 1333, adds a longest edge to an integer ``size``.
 
     ``pad_and_return_pixel_mask`` is the old name of ``do_pad``.
@@ -213,7 +213,7 @@ def old_detr(config: dict[str, Any]) -> None:
     _add_longest_edge(config, longest)
 
 
-def old_maskformer(config: dict[str, Any]) -> None:
+def old_maskformer(config: dict[str, object]) -> None:
     """Convert the keys of old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
 
     Source: transformers, MaskFormerImageProcessorPil.
@@ -224,7 +224,7 @@ def old_maskformer(config: dict[str, Any]) -> None:
     _add_longest_edge(config, longest)
 
 
-def _add_longest_edge(config: dict[str, Any], longest: Any) -> None:
+def _add_longest_edge(config: dict[str, object], longest: Any) -> None:
     """Make an integer ``size`` the shortest edge beside a longest one, if there is one."""
     if isinstance(config["size"], int) and longest is not None:
         config["size"] = {"shortest_edge": config["size"], "longest_edge": longest}
@@ -270,7 +270,7 @@ def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]
     return {"pixel_values": placed(shots, range(len(shots)), (len(shots),), plain, (tall, wide), corner)}
 
 
-def without_conversion(config: dict[str, Any]) -> None:
+def without_conversion(config: dict[str, object]) -> None:
     """Images keep their channels, whatever ``do_convert_rgb`` says.
 
     Source: transformers, PromptDepthAnythingImageProcessorPil.
@@ -311,7 +311,7 @@ def _thumbnail(image: Picture, tall: int, wide: int, mode: str) -> Picture:
     return image.resize(height, width, mode)
 
 
-def size_as_width_height(config: dict[str, Any]) -> None:
+def size_as_width_height(config: dict[str, object]) -> None:
     """Convert the key ``size`` of old Donut files, whose two integers are width and height.
 
     Source: transformers, DonutImageProcessorPil.
@@ -323,7 +323,7 @@ def size_as_width_height(config: dict[str, Any]) -> None:
         config.pop("size", None)
 
 
-def as_constant(key: str, value: Any) -> str:
+def as_constant(key: str, value: object) -> str:
     """The mode of a pad, which must be the one with a single colour.
 
     Raises:
@@ -391,7 +391,7 @@ def _parts(image: Picture, options: Options) -> list[Picture]:
     return [image.crop(start, 0, min(length, image.height - start), image.width) for start in starts]
 
 
-def require_pan_and_scan(config: dict[str, Any]) -> None:
+def require_pan_and_scan(config: dict[str, object]) -> None:
     """Refuse ``do_pan_and_scan`` without all its numbers.
 
     Raises:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError, shown
@@ -30,7 +29,7 @@ from restride.vision.values import bytes_of, normalized
 BILINEAR, BICUBIC, LANCZOS = 2, 3, 1
 
 
-def rgb(resample: int) -> dict[str, Any]:
+def rgb(resample: int) -> dict[str, object]:
     """Keys of a family that converts images to RGB and resizes them by a filter."""
     return {"do_convert_rgb": True, "resample": resample}
 
@@ -46,7 +45,7 @@ def square(side: int) -> dict[str, int]:
     return {"height": side, "width": side}
 
 
-def shorter(edge: int, crop: int | None = None) -> dict[str, Any]:
+def shorter(edge: int, crop: int | None = None) -> dict[str, object]:
     """Keys of a family that resizes the shorter side to ``edge`` and cuts out a square of ``crop``, or of ``edge``."""
     return {
         "size": {"shortest_edge": edge},
@@ -275,7 +274,7 @@ def flava_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[i
     return results
 
 
-def square_if_asked(config: dict[str, Any]) -> None:
+def square_if_asked(config: dict[str, object]) -> None:
     """With ``use_square_size``, in old CLIP files, the size is a square of 224, whatever ``size`` is.
 
     Source: transformers, CLIPImageProcessorPil.
@@ -284,7 +283,7 @@ def square_if_asked(config: dict[str, Any]) -> None:
         config["size"] = square(224)
 
 
-def old_rescale(config: dict[str, Any]) -> None:
+def old_rescale(config: dict[str, object]) -> None:
     """``rescale`` of old OWL-ViT files is ``do_rescale``.
 
     Source: transformers, OwlViTImageProcessorPil.

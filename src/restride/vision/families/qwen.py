@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.vision.families.plain import CLIP, HALF
@@ -178,7 +177,7 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
     }
 
 
-def whole_videos(config: dict[str, Any]) -> None:
+def whole_videos(config: dict[str, object]) -> None:
     """Refuse keys of a video processor that ask for fewer frames, because the caller chooses the frames.
 
     Raises:
@@ -207,7 +206,7 @@ def budget_in_pixels(default: Mapping[str, int]) -> Prepare:
     Source: transformers, Qwen2VLImageProcessorPil.
     """
 
-    def prepare(config: dict[str, Any]) -> None:
+    def prepare(config: dict[str, object]) -> None:
         size = default if config.get("size") is None else config["size"]
         for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
             pixels = config.pop(name, None)
@@ -231,7 +230,7 @@ def pixels_in_words(options: Options) -> str:
 
 _BUDGET = {"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}
 _PADDLE_BUDGET = {"shortest_edge": 384 * 384, "longest_edge": 1536 * 1536}
-_COMMON: dict[str, Any] = {
+_COMMON: dict[str, object] = {
     **CLIP,
     "default_to_square": False,
     "size": _BUDGET,

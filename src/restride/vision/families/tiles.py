@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -153,7 +152,7 @@ def onevision_results(shots: Sequence[Shot], options: Options, samples: Sequence
     return {**results, "batch_num_images": integers([count for count in samples if count])}
 
 
-def as_longest_edge(key: str, value: Any) -> int:
+def as_longest_edge(key: str, value: object) -> int:
     """The longest edge of a size.
 
     Raises:
