@@ -213,7 +213,7 @@ def check_keywords(function: _Function, elsewhere: Elsewhere = _NOWHERE) -> _Fun
     """Decorate a function: a keyword that its signature does not list is refused as by ``require_listed``."""
 
     @wraps(function)
-    def checked(*values: Any, **arguments: Any) -> Any:
+    def checked(*values: object, **arguments: object) -> object:
         if arguments:
             require_listed(function, arguments, elsewhere)
         return function(*values, **arguments)

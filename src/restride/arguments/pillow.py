@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any
+from typing import IO, Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,39 @@ _MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
 """The mode that an image with other pixels is converted to."""
 _KEYED_MODES = ("1", "L", "RGB", "I;16", "I;16B", "I;16L")
 """Modes of images that may have a transparent colour, given in ``info``."""
+
+
+ImageFile: TypeAlias = str | PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
+"""The file of an image: its path, its bytes, or a file object opened for reading bytes."""
+
+
+class PillowImage(Protocol):
+    """An image of Pillow, which may not be installed."""
+
+    @property
+    def mode(self) -> str:
+        """What its pixels are."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows."""
+
+    @property
+    def format(self) -> str | None:
+        """Its file's format; None for pixels that are no longer those of a file."""
+
+    @property
+    def info(self) -> dict[str | tuple[int, int], Any]:
+        """What the file says beside the pixels."""
+
+    def getbands(self) -> tuple[str, ...]:
+        """The names of its channels."""
+
+    def convert(self, mode: str) -> PillowImage:
+        """The image in another mode."""
+
+    def getexif(self) -> Mapping[int, object]:
+        """What EXIF says."""
 
 
 def is_file(image: object) -> bool:
@@ -32,7 +65,7 @@ def is_file(image: object) -> bool:
     return hasattr(image, "read") and not hasattr(image, "shape") and not isinstance(image, type)
 
 
-def is_pillow(image: object) -> bool:
+def is_pillow(image: object) -> TypeGuard[PillowImage]:
     """True for an image of Pillow, which may not be installed."""
     return hasattr(image, "getbands") and not isinstance(image, type)
 
@@ -80,7 +113,7 @@ def pixels_of(image: object) -> Any:
     return pixels
 
 
-def _decoded(image: Any) -> npt.NDArray[Any]:
+def _decoded(image: PillowImage) -> npt.NDArray[Any]:
     """The pixels, and alpha for a transparent colour: 0 where all samples of a pixel equal it."""
     key = image.info.get("transparency")
     mode = "RGBA" if image.mode == "P" and key is not None else _MODES.get(image.mode, image.mode)
@@ -92,7 +125,7 @@ def _decoded(image: Any) -> npt.NDArray[Any]:
     return np.dstack([pixels, np.where(is_key, 0, np.iinfo(pixels.dtype).max).astype(pixels.dtype)])
 
 
-def require_read_right(image: Any, *, deep: bool = True) -> None:
+def require_read_right(image: PillowImage, *, deep: bool = True) -> None:
     """Refuse an image that Pillow has opened from a TIFF, if it makes other pixels of such a file.
 
     A copy or a conversion of the image no longer says which file it is of. deep: refuse colours of 16 bits too, of
@@ -141,7 +174,7 @@ def require_read_right(image: Any, *, deep: bool = True) -> None:
         )
 
 
-def _is_to_turn(image: Any) -> bool:
+def _is_to_turn(image: PillowImage) -> bool:
     """True if EXIF says, in a way that can be read, that a decoded image is to be turned."""
     from PIL.ExifTags import Base as Tag
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from restride.arguments import check_keywords
-from restride.arguments.pillow import is_pillow, require_read_right
+from restride.arguments.pillow import PillowImage, is_pillow, require_read_right
+from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.perform import perform
 from restride.ops.resample import plan_of
@@ -117,7 +118,7 @@ def resize(
     return result
 
 
-def _of_image(image: Any, sizes: tuple[int, int], name: str, edges: tuple[float, ...]) -> Any:
+def _of_image(image: PillowImage, sizes: tuple[int, int], name: str, edges: tuple[float, ...]) -> Any:
     """Resize a Pillow image, with all its bands."""
     from PIL import Image
 
@@ -138,7 +139,7 @@ def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, .
     return perform(plan_of, x, None, Resizing(x.sizes, (0, 1), window, rows, rounds=True))
 
 
-def _sizes_of(image: Any) -> tuple[int, int]:
+def _sizes_of(image: Array | Tensor | PillowImage) -> tuple[int, int]:
     """Rows and columns of an array, a tensor or a Pillow image."""
     if not isinstance(image, np.ndarray | Tensor):
         if not is_pillow(image):
@@ -146,14 +147,14 @@ def _sizes_of(image: Any) -> tuple[int, int]:
                 f"image must be a PIL.Image.Image, a numpy array or a restride.Tensor, not {type(image).__name__}"
             )
         require_read_right(image, deep=False)
-        return image.height, image.width
+        return image.size[1], image.size[0]
     sizes = image.shape
     if len(sizes) not in (2, 3):
         raise DescriptorError(f"image of sizes {tuple(sizes)} must have rows, columns and, if there are, bands")
     return sizes[0], sizes[1]
 
 
-def _filter(resample: Any, what: str) -> str:
+def _filter(resample: int | None, what: str) -> str:
     """The name of the mode for a filter."""
     if resample is None:
         return "bicubic"

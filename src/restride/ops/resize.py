@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from inspect import signature
-from typing import Any, Protocol, SupportsIndex, TypedDict, Unpack, overload
+from typing import Any, SupportsIndex, TypedDict, Unpack, overload
 
 from restride.arguments import counts, flag, integer, integers, list_arguments, require_listed
-from restride.arguments.pillow import is_file, is_pillow
+from restride.arguments.pillow import PillowImage, is_file, is_pillow
 from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError, shown
 from restride.layout import TensorDesc
 from restride.layout.argument import family
@@ -22,13 +22,6 @@ from restride.tensor.images import image_of, imread
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import Request, keeping_aspect, resized_axes
 from restride.weights.like.libraries import Library, ModeName
-
-
-class PillowImage(Protocol):
-    """An image of Pillow, which may not be installed."""
-
-    def getbands(self) -> tuple[str, ...]:
-        """The names of its channels."""
 
 
 class ResizeArguments(TypedDict, total=False):

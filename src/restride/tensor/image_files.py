@@ -11,8 +11,9 @@ import struct
 import zlib
 from collections.abc import Iterator
 from itertools import product
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
+from restride.arguments.pillow import PillowImage
 from restride.errors import printable
 from restride.tensor.colors import COLOR_CHUNKS
 
@@ -301,7 +302,7 @@ def _next_marker(file: BinaryIO) -> int:
 # Other formats.
 
 
-def require_held(image: Any, nbytes: int) -> None:
+def require_held(image: PillowImage, nbytes: int) -> None:
     """Check that the bytes of a file that Pillow has opened may hold its pixels.
 
     Args:
