@@ -9,7 +9,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any, SupportsIndex
+from types import EllipsisType
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -20,6 +21,11 @@ from restride.layout.tensor_desc import desc_of_parts, with_strides, with_walk
 
 Step = tuple[int, ...]
 """How far one step of an index moves: in the buffer, or along each coordinate that is split into digits."""
+
+
+_Item: TypeAlias = SupportsIndex | slice | EllipsisType | None
+BasicIndex: TypeAlias = _Item | tuple[_Item, ...]
+"""What numpy's basic indexing takes: each gives a view."""
 
 
 def index(desc: TensorDesc, key: object) -> TensorDesc:

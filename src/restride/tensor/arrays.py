@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy, flag, require_unmasked
-from restride.arguments.pillow import is_file
+from restride.arguments.pillow import PillowImage, is_file
 from restride.dtypes import Array, DType
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown
 from restride.layout import TensorDesc, as_desc
@@ -28,7 +28,7 @@ from restride.runtime import import_kp_tensor, is_kp_tensor
 from restride.runtime.cuda_driver import LEGACY_STREAM
 from restride.tensor.cuda import memory_under
 from restride.tensor.device import Device, device_over_manager
-from restride.tensor.dlpack import CUDA, array_from_dlpack, device_type
+from restride.tensor.dlpack import CUDA, SupportsDLPack, array_from_dlpack, device_type
 from restride.tensor.tensor import Tensor, as_device, copy_elements, empty
 
 _MAX_NAMED = 100
@@ -36,6 +36,10 @@ _MAX_NAMED = 100
 
 _MAX_GAP = 16
 """Widest gap in bytes between two runs that is uploaded too; starting another run costs numpy less than a wider gap."""
+
+
+TensorLike: TypeAlias = npt.ArrayLike | SupportsDLPack | PillowImage | Sequence[PillowImage]
+"""What ``asarray`` takes: arrays and tensors of any library, nested sequences of numbers, images of Pillow."""
 
 
 def from_buffer(raw_bytes: Any, desc: TensorDesc | str, device: Device | None = None) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -91,6 +91,13 @@ _NAMES: tuple[tuple[bytes, bytes, type[_DLManagedTensor | _DLManagedTensorVersio
     (b"dltensor_versioned", b"used_dltensor_versioned", _DLManagedTensorVersioned),
     (b"dltensor", b"used_dltensor", _DLManagedTensor),
 )
+
+
+class SupportsDLPack(Protocol):
+    """A tensor of any library that hands out its memory by DLPack."""
+
+    def __dlpack__(self) -> object:
+        """A capsule over the memory."""
 
 
 class _Owner:
@@ -180,7 +187,7 @@ def capsule_over(array: Array, device: tuple[int, int] = (CPU, 0), **options: An
     return capsule
 
 
-def _capsule_of(producer: Any, options: dict[str, int]) -> Any:
+def _capsule_of(producer: Any, options: dict[str, int]) -> object:
     """The producer's capsule: of version 1 if it supports that, else the older unversioned one."""
     try:
         try:

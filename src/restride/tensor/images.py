@@ -10,12 +10,12 @@ from functools import partial
 from inspect import iscoroutinefunction
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
 from restride.arguments import check_keywords, require_word
-from restride.arguments.pillow import pixels_of
+from restride.arguments.pillow import ImageFile, PillowImage, pixels_of
 from restride.dtypes import Array, as_dtype
 from restride.errors import (
     DescriptorError,
@@ -28,7 +28,7 @@ from restride.errors import (
 )
 from restride.files.reading import NotRegular, open_regular
 from restride.files.writing import write_file
-from restride.tensor.arrays import host_array
+from restride.tensor.arrays import TensorLike, host_array
 from restride.tensor.colors import Colors, ColorSpace, in_srgb, other_colors
 from restride.tensor.image_files import Png, bare_png, read_jpeg, read_png, require_held
 from restride.tensor.tensor import Tensor
@@ -62,9 +62,7 @@ _MAX_DEEP_SIDE = 1_000_000
 
 
 @check_keywords
-def imread(
-    file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes], mode: ImageMode | None = None
-) -> Array:
+def imread(file: ImageFile, mode: ImageMode | None = None) -> Array:
     """Read an image file as a numpy array of rows, columns and channels, turned by its EXIF orientation.
 
     Elements are u8, but u16 for a PNG of 16 bits; its colours are read by imagecodecs, the extra ``codecs``. A grey
@@ -116,7 +114,9 @@ def imread(
     return pixels if mode is None else to_rgb(pixels)
 
 
-def decode_image(file: Any, decode: Decode[_T], of_tiff: Callable[[PagePixels, BinaryIO], _T] | None = None) -> _T:
+def decode_image(
+    file: ImageFile, decode: Decode[_T], of_tiff: Callable[[PagePixels, BinaryIO], _T] | None = None
+) -> _T:
     """Open and check an image, and return what ``decode`` makes of it, of its file and, for a PNG, of its chunks.
 
     of_tiff: what makes it of a TIFF, in place of ``decode``; None: Pillow reads TIFF too, after the same check.
@@ -143,7 +143,7 @@ def decode_image(file: Any, decode: Decode[_T], of_tiff: Callable[[PagePixels, B
         return _read(opened, os.fspath(path), decode, of_tiff)
 
 
-def name_of(file: Any) -> str:
+def name_of(file: ImageFile) -> str:
     """What errors call a path, the bytes of a file, or a file object."""
     if isinstance(file, bytes | bytearray | memoryview):
         return f"{len(file)} bytes"
@@ -235,7 +235,7 @@ def _of_tiff(mode: ImageMode | None, picture: PagePixels, file: BinaryIO) -> Arr
     return _in_srgb(picture.space, picture.samples if picture.space == "CMYK" else pixels, picture.bits, foreign)
 
 
-def _decoded(mode: ImageMode | None, opened: Any, file: BinaryIO, png: Png | None) -> Array:
+def _decoded(mode: ImageMode | None, opened: PillowImage, file: BinaryIO, png: Png | None) -> Array:
     from PIL import ImageOps
 
     if mode is None:
@@ -277,7 +277,7 @@ def _foreign(
     return None
 
 
-def _space_of(opened: Any, png: Png | None) -> ColorSpace:
+def _space_of(opened: PillowImage, png: Png | None) -> ColorSpace:
     """The space of an image's pixels; Pillow's mode does not say it of grey with alpha of 16 bits."""
     if opened.mode == "CMYK":
         return "CMYK"
@@ -299,7 +299,7 @@ def _in_srgb(space: ColorSpace, pixels: Array, bits: int, colors: Colors) -> Arr
     return in_srgb(space, pixels, colors.profile)
 
 
-def _pixels(opened: Any, png: Png | None) -> Array:
+def _pixels(opened: PillowImage, png: Png | None) -> Array:
     """The pixels, upright; of colours of 16 bits the high 8."""
     if png is None:
         return _upright(opened)
@@ -355,7 +355,7 @@ def _codec(what: str) -> Any:
         return imagecodecs
 
 
-def to_rgb(image: Any) -> Array:
+def to_rgb(image: TensorLike) -> Array:
     """An image as a numpy array of rows, columns, and red, green and blue; the element type stays.
 
     Gray is repeated, and alpha is dropped without blending. ``restride preprocess`` reads files in this way,
@@ -390,7 +390,7 @@ def to_rgb(image: Any) -> Array:
 
 
 @check_keywords
-def imwrite(path: str | os.PathLike[str], image: Any) -> None:
+def imwrite(path: str | os.PathLike[str], image: TensorLike) -> None:
     """Write pixels to a PNG or JPEG file; an existing file stays whole until the new one is complete.
 
     Args:
@@ -478,7 +478,7 @@ def image_of(array: Array) -> Any:
     return pillow().fromarray(np.ascontiguousarray(pixels))
 
 
-def require_holds(kind: str, dtype: np.dtype[Any], sizes: tuple[int, ...]) -> None:
+def require_holds(kind: str, dtype: np.dtype[np.generic], sizes: tuple[int, ...]) -> None:
     """Check that a file of this format can hold elements of ``dtype`` in ``sizes``.
 
     Raises:

@@ -143,7 +143,7 @@ class Tensor:
             raise DescriptorError(f"mT exchanges the last two axes, and there are {self.ndim}, for {self.desc}")
         return self.permute(*range(self.ndim - 2), -1, -2)
 
-    def __getitem__(self, key: Any) -> Tensor:
+    def __getitem__(self, key: views.BasicIndex) -> Tensor:
         """A view, by numpy's basic indexing: integers, slices with any step, ``...`` and ``None``.
 
         >>> rs.asarray(np.arange(6, dtype=np.int32).reshape(2, 3))[1, ::-2].numpy()
@@ -151,7 +151,7 @@ class Tensor:
         """
         return self._view(views.index(self.desc, key))
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: views.BasicIndex, value: npt.ArrayLike) -> None:
         """Write ``value``, broadcast and converted as by ``astype``, to the view ``self[key]`` in one dispatch.
 
         If ``value`` overlaps the view in the same buffer, it is copied first.
@@ -295,7 +295,7 @@ class Tensor:
         """
         return self._view(views.reshape(self.desc, _unpacked(sizes)))
 
-    def numpy(self, copy: bool = True) -> npt.NDArray[Any]:
+    def numpy(self, copy: bool = True) -> Array:
         """The elements as a numpy array.
 
         Args:
@@ -365,7 +365,7 @@ class Tensor:
             fd, memory = self.device.runtime.export_fd(self.memory)
         return fd, TensorHandle(self.desc, memory)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is not False:
             array = self.numpy()
             return array if dtype is None else array.astype(dtype, copy=False)
@@ -431,7 +431,7 @@ class Tensor:
         except (BufferError, UnsupportedError, TypeError) as error:  # TypeError: numpy before 2.1 knows no max_version
             raise BufferError(f"{self.desc} cannot be handed to DLPack: {error}") from error
 
-    def _cuda_capsule(self, number: int, stream: int | None, copy: bool | None) -> Any:
+    def _cuda_capsule(self, number: int, stream: int | None, copy: bool | None) -> object:
         own = ordinal(self.device.info.uuid)
         if number != own:
             raise UnsupportedError(f"the tensor lies on CUDA device {own}, not on {number}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import math
-from typing import Any
 
 from restride.arguments import MAX_RANK
 from restride.dtypes import DTYPES, DType
 from restride.errors import DescriptorError
 from restride.ops.equal import equal as _equal
+from restride.tensor.arrays import TensorLike
 from restride.tensor.device import Device, default_device
 from restride.tensor.tensor import Tensor
 from restride.xp.creation import (
@@ -29,7 +30,7 @@ from restride.xp.creation import (
     zeros,
     zeros_like,
 )
-from restride.xp.data_types import astype, can_cast, finfo, iinfo, isdtype, of_kind, result_type
+from restride.xp.data_types import KindName, astype, can_cast, finfo, iinfo, isdtype, of_kind, result_type
 from restride.xp.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -64,17 +65,17 @@ _NARROW = {element.dtype.name: element for element in DTYPES.values() if element
 """Types of restride that the array API does not name, which are here too: ``xp.bfloat16``."""
 
 
-def equal(x1: Any, x2: Any, /) -> Tensor:
+def equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """``x1 == x2`` element by element, compared as exact numbers, in one dispatch; one of them may be a number."""
     return _compare(x1, x2, negated=False)
 
 
-def not_equal(x1: Any, x2: Any, /) -> Tensor:
+def not_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """``x1 != x2`` element by element; see ``equal``."""
     return _compare(x1, x2, negated=True)
 
 
-def _compare(x1: Any, x2: Any, *, negated: Any) -> Tensor:
+def _compare(x1: TensorLike, x2: TensorLike, *, negated: builtins.bool) -> Tensor:
     first, second = (x1, x2) if isinstance(x1, Tensor) else (x2, x1)
     result = _equal(first if isinstance(first, Tensor) else asarray(first), second, negated)
     if not isinstance(result, Tensor):
@@ -85,7 +86,7 @@ def _compare(x1: Any, x2: Any, *, negated: Any) -> Tensor:
 class Info:
     """The result of ``__array_namespace_info__``: devices, types and missing capabilities."""
 
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> dict[str, object]:
         """The capabilities: boolean indices and data-dependent sizes are not supported; a tensor has at most 8 axes."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": MAX_RANK}
 
@@ -105,7 +106,7 @@ class Info:
         self,
         *,
         device: Device | None = None,  # noqa: ARG002 - the same on each
-        kind: Any = None,
+        kind: KindName | tuple[KindName, ...] | None = None,
     ) -> dict[str, DType]:
         """The types by their names in the array API; kind: only types of this kind, or of these kinds."""
         kinds = ("bool", "numeric") if kind is None else (kind if isinstance(kind, tuple) else (kind,))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 
 from restride.arguments import counts, flag, integer
-from restride.dtypes import DTYPES, Array, DType, as_dtype, as_number, cast
+from restride.dtypes import DTYPES, Array, DType, DTypeLike, Number, as_dtype, as_number, cast
 from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.layout import TensorDesc
 from restride.tensor import arrays
 from restride.tensor import tensor as tensors
 from restride.tensor.device import Device
+from restride.tensor.dlpack import SupportsDLPack
 from restride.tensor.tensor import Tensor, as_device, require_tensor, require_tensors
 from restride.xp.data_types import BOOL
 
@@ -23,7 +24,9 @@ FLOAT, INTEGER = DTYPES["f64"], DTYPES["s64"]
 Shape = SupportsIndex | Iterable[SupportsIndex]
 
 
-def asarray(obj: Any, /, *, dtype: Any = None, device: Device | None = None, copy: bool | None = None) -> Tensor:
+def asarray(
+    obj: arrays.TensorLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None, copy: bool | None = None
+) -> Tensor:
     """A tensor made of ``obj``: a tensor, an array, a number, or nested sequences of numbers.
 
     copy: True: always copy. None: copy only if needed; an array of the host is uploaded. False: never copy; the device
@@ -58,19 +61,19 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Device | None = None, cop
     return result.astype(element)
 
 
-def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(x: SupportsDLPack, /, *, device: Device | None = None, copy: bool | None = None) -> Tensor:
     """A tensor from an object with ``__dlpack__``: on the CPU, or on CUDA's device in memory of a ``Tensor``."""
     if not hasattr(x, "__dlpack__"):
         raise DescriptorError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}")
     return asarray(x, device=device, copy=copy)
 
 
-def empty(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
     """A tensor whose elements are undefined."""
     return tensors.empty(_desc(shape, dtype), as_device(device))
 
 
-def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+def full(shape: Shape, fill_value: Number, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
     """A tensor filled with one value.
 
     Without ``dtype``, a bool gives pred, an integer s64, or u64 from 2^63 on, other numbers f64.
@@ -85,46 +88,48 @@ def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Device | N
     return _filled(_desc(shape, dtype), value, as_device(device))
 
 
-def zeros(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
     """A tensor of zeros."""
     return _filled(_desc(shape, dtype), 0, as_device(device))
 
 
-def ones(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
     """A tensor of ones."""
     return _filled(_desc(shape, dtype), 1, as_device(device))
 
 
-def empty_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+def empty_like(x: Tensor, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
     """``empty`` with the sizes of ``x``, and by default its type and device."""
     return tensors.empty(*_like(x, dtype, device))
 
 
-def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+def zeros_like(x: Tensor, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
     """``zeros`` with the sizes of ``x``, and by default its type and device."""
     desc, where = _like(x, dtype, device)
     return _filled(desc, 0, where)
 
 
-def ones_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+def ones_like(x: Tensor, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
     """``ones`` with the sizes of ``x``, and by default its type and device."""
     desc, where = _like(x, dtype, device)
     return _filled(desc, 1, where)
 
 
-def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+def full_like(
+    x: Tensor, /, fill_value: Number, *, dtype: DTypeLike | None = None, device: Device | None = None
+) -> Tensor:
     """``full`` with the sizes of ``x``, and by default its type and device."""
     desc, where = _like(x, dtype, device)
     return full(desc.sizes, fill_value, dtype=desc.dtype, device=where)
 
 
 def arange(
-    start: Any,
+    start: Number,
     /,
-    stop: Any = None,
-    step: Any = 1,
+    stop: Number | None = None,
+    step: Number = 1,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     device: Device | None = None,
 ) -> Tensor:
     """Numbers from ``start`` to before ``stop``, or from 0 to before ``start``; computed by numpy and uploaded.
@@ -139,11 +144,11 @@ def arange(
     start, stop, step = as_number("start", start), as_number("stop", stop), as_number("step", step)
     if not step:
         raise DescriptorError(f"step of arange({start}, {stop}, {step}) must not be 0")
-    is_whole = all(isinstance(number, int) for number in (start, stop, step))
+    whole = [number for number in (start, stop, step) if isinstance(number, int)]
     element = None if dtype is None else as_dtype(dtype)
     try:
-        if is_whole:
-            numbers = _whole_numbers(range(start, stop, step))
+        if len(whole) == 3:
+            numbers = _whole_numbers(range(*whole))
         else:
             numbers = np.arange(float(start), float(stop), float(step))
         array = numbers if element is None else numbers.astype(element.dtype)
@@ -154,12 +159,12 @@ def arange(
 
 
 def linspace(
-    start: float,
-    stop: float,
+    start: Number,
+    stop: Number,
     /,
     num: int,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     device: Device | None = None,
     endpoint: bool = True,
 ) -> Tensor:
@@ -178,7 +183,13 @@ def linspace(
 
 
 def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Device | None = None
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    device: Device | None = None,
 ) -> Tensor:
     """Ones on diagonal ``k``, zeros elsewhere. Zeros are written first, then ones to a strided view of the diagonal."""
     rows = integer("n_rows", n_rows)
@@ -231,7 +242,7 @@ def _whole_numbers(numbers: range) -> Array:
     return (multiples + np.uint64(numbers.start % (1 << 64))).view(kind)
 
 
-def _convert(obj: Any, element: DType) -> Array:
+def _convert(obj: object, element: DType) -> Array:
     """A number, or nested sequences of numbers, as an array of the type; integers keep their low bits.
 
     Raises:
@@ -258,11 +269,11 @@ def _filled(desc: TensorDesc, number: float, device: Device) -> Tensor:
     return result
 
 
-def _desc(shape: Shape, dtype: Any) -> TensorDesc:
+def _desc(shape: Shape, dtype: DTypeLike | None) -> TensorDesc:
     sizes = counts("shape", shape, or_one=True)
     return TensorDesc(FLOAT if dtype is None else dtype, sizes)
 
 
-def _like(x: Tensor, dtype: Any, device: Device | None) -> tuple[TensorDesc, Device]:
+def _like(x: Tensor, dtype: DTypeLike | None, device: Device | None) -> tuple[TensorDesc, Device]:
     sizes = require_tensor(x).sizes
     return TensorDesc(x.dtype if dtype is None else dtype, sizes), x.device if device is None else as_device(device)

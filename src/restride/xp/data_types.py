@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import ml_dtypes
 import numpy as np
 
-from restride.dtypes import DTYPES, DType, Kind, as_dtype
+from restride.dtypes import DTYPES, DType, DTypeLike, Kind, as_dtype
 from restride.errors import DescriptorError, shown
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, require_tensor
+
+KindName: TypeAlias = Kind | Literal["integral", "numeric", "complex floating"]
+"""The kinds of types that the array API names."""
 
 BOOL = DTYPES["pred"]
 
@@ -22,7 +25,7 @@ _KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
 _KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"]
 
 
-def of_kind(kind: Any) -> tuple[DType, ...]:
+def of_kind(kind: object) -> tuple[DType, ...]:
     """The element types of a kind: "bool", "signed integer", "integral", "real floating", "numeric", ...
 
     Raises:
@@ -33,7 +36,7 @@ def of_kind(kind: Any) -> tuple[DType, ...]:
     return _KINDS[kind]
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: DTypeLike | KindName | tuple[DTypeLike | KindName, ...]) -> bool:
     """True if ``dtype`` is of ``kind``: a type, the name of a kind, or a tuple of these."""
     element = as_dtype(dtype)
     if isinstance(kind, tuple):
@@ -41,7 +44,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return element in of_kind(kind) if isinstance(kind, str) and kind in _KINDS else element == as_dtype(kind)
 
 
-def result_type(*arrays_and_dtypes: Any) -> DType:
+def result_type(*arrays_and_dtypes: Tensor | DTypeLike | float) -> DType:
     """The type that tensors, types and Python numbers promote to, by numpy's rules; a number takes the others' type.
 
     Raises:
@@ -58,18 +61,18 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return common if common.is_float else as_dtype(np.result_type(common.dtype, *numbers))
 
 
-def can_cast(from_: Any, to: Any, /) -> bool:
+def can_cast(from_: Tensor | DTypeLike, to: Tensor | DTypeLike, /) -> bool:
     """True if type ``to`` can hold every number of ``from_``, by numpy's "safe" casting; both are types or tensors."""
     return bool(np.can_cast(_element_type(from_).dtype, _element_type(to).dtype))
 
 
-def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Device | None = None) -> Tensor:
+def astype(x: Tensor, dtype: DTypeLike, /, *, copy: bool = True, device: Device | None = None) -> Tensor:
     """``x.astype(dtype)``. copy False: ``x`` itself if it has that type. device: the device of the result."""
     result = require_tensor(x).astype(dtype, copy=copy)
     return result if device is None else result.to(device)
 
 
-def _element_type(value: Any) -> DType:
+def _element_type(value: Tensor | DTypeLike) -> DType:
     return value.dtype if isinstance(value, Tensor) else as_dtype(value)
 
 
@@ -93,7 +96,7 @@ class IntegerInfo(NamedTuple):
     dtype: DType
 
 
-def finfo(type: Any, /) -> FloatInfo:  # noqa: A002 - the array API's name
+def finfo(type: Tensor | DTypeLike, /) -> FloatInfo:  # noqa: A002 - the array API's name
     """The limits of a floating type, or of the type of a tensor.
 
     Raises:
@@ -107,7 +110,7 @@ def finfo(type: Any, /) -> FloatInfo:  # noqa: A002 - the array API's name
     return FloatInfo(8 * element.itemsize, eps, most, least, normal, element)
 
 
-def iinfo(type: Any, /) -> IntegerInfo:  # noqa: A002 - the array API's name
+def iinfo(type: Tensor | DTypeLike, /) -> IntegerInfo:  # noqa: A002 - the array API's name
     """The limits of an integer type, or of the type of a tensor.
 
     Raises:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
+import numpy.typing as npt
 
 from restride.arguments import MAX_RANK, as_numpy, counts, flag, integer, integers
-from restride.dtypes import DType
+from restride.dtypes import DType, Number
 from restride.errors import DescriptorError, shown
 from restride.ops.pieces import concatenated, repeated, reshaped, rolled, tiled
 from restride.ops.take import Indices, padded, taken, taken_along
@@ -138,7 +139,7 @@ def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
     return rolled(x, total)
 
 
-def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> Tensor:
+def repeat(x: Tensor, repeats: npt.ArrayLike, /, *, axis: SupportsIndex | None = None) -> Tensor:
     """Repeat each element of an axis, in one dispatch.
 
     repeats: one number, or one for each element. axis None: as if flat.
@@ -177,7 +178,7 @@ def tile(x: Tensor, repetitions: Iterable[SupportsIndex], /) -> Tensor:
     return tiled(wide, (1,) * (wide.ndim - len(times)) + times)
 
 
-def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
+def pad(x: Tensor, pad_width: npt.ArrayLike, mode: str = "constant", *, constant_values: Number = 0) -> Tensor:
     """Add elements before and after each axis, as ``np.pad``, in one dispatch.
 
     Args:
@@ -189,7 +190,7 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: A
     return padded(require_tensor(x), pad_width, mode, constant_values)
 
 
-def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Tensor:
+def take(x: Tensor, indices: npt.ArrayLike, /, *, axis: SupportsIndex | None = None) -> Tensor:
     """Elements of an axis at a list of indices, in one dispatch; indices in a tensor are read back first.
 
     Raises:
@@ -204,7 +205,7 @@ def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Te
     return taken(x, {place: index})
 
 
-def take_along_axis(x: Tensor, indices: Any, /, *, axis: SupportsIndex = -1) -> Tensor:
+def take_along_axis(x: Tensor, indices: npt.ArrayLike, /, *, axis: SupportsIndex = -1) -> Tensor:
     """Elements of an axis at indices that may differ for each element, in one dispatch; see ``np.take_along_axis``.
 
     indices: has as many axes as ``x``, and except along ``axis`` their sizes broadcast. A tensor is read back first.
@@ -240,7 +241,7 @@ def _promoted(pieces: Sequence[Tensor]) -> DType:
     return first if all(x.dtype is first for x in pieces) else result_type(*pieces)
 
 
-def _axis(argument: str, value: Any, count: int, x: Tensor) -> int:
+def _axis(argument: str, value: object, count: int, x: Tensor) -> int:
     axis = integer(argument, value)
     if not -count <= axis < count:
         raise AxisError(f"{argument} {axis} is outside [{-count}, {count}), for {x.desc}")
@@ -256,7 +257,7 @@ def _axes(argument: str, axes: Axes, x: Tensor, *, may_repeat: bool = False) -> 
     return each
 
 
-def _indices(argument: str, values: Any) -> Indices:
+def _indices(argument: str, values: object) -> Indices:
     """Integers as a numpy array of int64."""
     if isinstance(values, Tensor) and values.dtype not in of_kind("integral"):
         raise DescriptorError(f"{argument} must be integers, got {values.desc}")
