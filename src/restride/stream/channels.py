@@ -6,7 +6,7 @@ Source: OME schema 2016-06: Channel; OME-NGFF specifications 0.4 and 0.5: omero;
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -15,7 +15,7 @@ from restride.errors import DescriptorError, Message
 from restride.stream.axes import groups_above
 from restride.stream.files import library_of
 from restride.stream.lazy import LazyArray
-from restride.stream.tiff import AXES_AND_SIZES, names_of, pixels_of_ome, series_of
+from restride.stream.tiff import AXES_AND_SIZES, Series, names_of, pixels_of_ome, series_of
 
 WHITE = "FFFFFF"
 """The colour of a channel that states none, by OME's schema."""
@@ -80,7 +80,7 @@ def _of_lazy(lazy: LazyArray, axis: int | None) -> tuple[Channel, ...]:
     return tuple(inner[place] for place in places) if inner else ()
 
 
-def _of_tiff(series: Any, name: str | None) -> tuple[Channel, ...]:
+def _of_tiff(series: Series, name: str | None) -> tuple[Channel, ...]:
     if name not in {"C", None}:
         return ()
     if series.kind == "ome":
@@ -109,7 +109,7 @@ def _of_integer(text: str | None) -> str:
     return f"{(number & 0xFFFFFFFF) >> 8:06X}"
 
 
-def _of_table(table: Any) -> str:
+def _of_table(table: Iterable[Sequence[int]]) -> str:
     """The colour of the brightest of ImageJ's 256 colours of a channel."""
     red, green, blue = (int(of_color[-1]) for of_color in table)
     return f"{red:02X}{green:02X}{blue:02X}"

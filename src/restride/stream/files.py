@@ -6,11 +6,42 @@ import mmap
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from restride.dtypes import Array
+from restride.layout.views import BasicIndex
+
+
+class SourceArray(Protocol):
+    """An array of any library that is read in parts."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes."""
+
+    @property
+    def dtype(self) -> object:
+        """The type of its elements."""
+
+    def __getitem__(self, key: Any, /) -> Any:
+        """The elements of a part, by a tuple of slices; a series of tifffile has pages instead."""
+
+
+class DestinationArray(Protocol):
+    """An array of any library that is written in parts."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes."""
+
+    @property
+    def dtype(self) -> object:
+        """The type of its elements."""
+
+    def __setitem__(self, key: tuple[slice, ...], elements: Array, /) -> None:
+        """Write the elements of a part."""
 
 
 @dataclass(frozen=True)
@@ -18,12 +49,12 @@ class MappedFile:
     """An array in a file of raw elements or a .npy file, as mapped by ``np.memmap``."""
 
     filename: str
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     shape: tuple[int, ...]
     offset: int
     order: Literal["C", "F"]
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: BasicIndex) -> Array:
         """A copy of the elements at ``key``."""
         mapped = np.memmap(self.filename, self.dtype, "r", self.offset, self.shape, self.order)
         return np.array(mapped[key])
@@ -35,7 +66,7 @@ class H5Dataset:
 
     filename: str
     name: str
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     shape: tuple[int, ...]
     chunks: tuple[int, ...] | None
 
@@ -53,7 +84,7 @@ def by_name(source: Any) -> Any:
 
     Other sources are returned as they are, as are mappings of mode "c", whose changes are only in memory.
     """
-    base: Any = getattr(source, "base", None)  # typed Any because numpy declares it an array
+    base: object = getattr(source, "base", None)
     is_whole = isinstance(source, np.memmap) and isinstance(base, mmap.mmap)
     if is_whole and source.mode != "c" and source.filename is not None:
         order: Literal["C", "F"] = "C" if source.flags.c_contiguous else "F"

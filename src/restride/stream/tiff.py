@@ -12,16 +12,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from xml.etree import ElementTree as ET
+
+import numpy as np
 
 from restride.errors import DescriptorError, Message, RestrideError, UnsupportedError, printable, warn_caller
 from restride.files.reading import open_regular
 from restride.stream.chain import Chain
-from restride.stream.files import library_of
+from restride.stream.files import SourceArray, library_of
 from restride.tensor.tiff import (
     PREMULTIPLIED,
     VALUES,
+    Page,
     flips,
     guard,
     kind_of,
@@ -41,6 +44,41 @@ _SIZES = {"X": "PhysicalSizeX", "Y": "PhysicalSizeY", "Z": "PhysicalSizeZ", "T":
 """OME's attribute for the distance of neighbouring elements along each axis; its unit has the name with Unit added."""
 
 
+class Series(Protocol):
+    """What is read of a series of pages of tifffile, by its names."""
+
+    dataoffset: int | None
+    is_multifile: bool
+    keyframe: Page
+    kind: str
+    levels: list[Series]
+    nbytes: int
+    parent: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes, as tifffile squeezes this kind of series."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements."""
+
+    def get_shape(self, squeeze: bool | None = None) -> tuple[int, ...]:
+        """Its sizes, with or without those of 1."""
+
+    def get_axes(self, squeeze: bool | None = None) -> str:
+        """The letters of its axes."""
+
+    def aszarr(self, *, level: int) -> Any:
+        """A store of zarr that reads a level."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Its pages, of which missing ones are None."""
+
+    def __len__(self) -> int:
+        """The number of its pages."""
+
+
 def series_of(source: Any) -> Any:
     """The series of tifffile that ``source`` is, or that an array of zarr reads; None if there is none."""
     if library_of(source) == "tifffile" and hasattr(source, "levels"):
@@ -51,7 +89,7 @@ def series_of(source: Any) -> Any:
     return levels[int(source.path or 0)]
 
 
-def series_in(tif: Any) -> list[Any]:
+def series_in(tif: Any) -> list[Series]:
     """The series of a file that tifffile has opened.
 
     Raises:
@@ -66,7 +104,7 @@ def series_in(tif: Any) -> list[Any]:
     raise DescriptorError(f"{tif.filehandle.path} is no TIFF that can be read{_lost(tif) or f': {reason}'}") from reason
 
 
-def names_of(series: Any, array: Any) -> str:
+def names_of(series: Series, array: Any) -> str:
     """The names of the axes of ``array``, which is the series, or reads it with or without its axes of size 1.
 
     Raises:
@@ -79,7 +117,7 @@ def names_of(series: Any, array: Any) -> str:
     raise DescriptorError(f"source has the sizes {tuple(array.shape)}, and the series of {name} that it reads {sizes}")
 
 
-def open_series(series: Any, array: Any = None) -> tuple[Any, Chain, bool]:
+def open_series(series: Series, array: Any = None) -> tuple[SourceArray, Chain, bool]:
     """The array of a series' largest level, read from the file when it is indexed, and the chain that puts it upright.
 
     The third value is True if the elements are numbers of colours in a palette. The file has to stay open; an array of
@@ -113,7 +151,7 @@ def open_series(series: Any, array: Any = None) -> tuple[Any, Chain, bool]:
     return array, _upright(names_of(series, array), orientation), is_palette
 
 
-def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
+def sizes_of(series: Series) -> dict[str, tuple[str, float, float]]:
     """Unit, distance of neighbouring elements and place of element 0 of axes for which they are stated, by name.
 
     They are the sizes of the upright image. The place is NaN if it is stated and the orientation reverses the axis. A
@@ -152,7 +190,7 @@ def _opened(file: Any) -> Iterator[None]:
             file.close()
 
 
-def _array(series: Any) -> Any:
+def _array(series: Series) -> Any:
     file = series.parent.filehandle
     if series.dataoffset is not None and not series.is_multifile and file.is_file:  # contiguous on a disk
         return file.memmap_array(series.parent.byteorder + series.dtype.char, series.shape, series.dataoffset)
@@ -162,7 +200,7 @@ def _array(series: Any) -> Any:
     return zarr.open_array(store, mode="r" if store.read_only else "r+")
 
 
-def _require_values(series: Any) -> bool:
+def _require_values(series: Series) -> bool:
     """Check that elements are values; True if they are numbers of colours in a palette."""
     page = series.keyframe
     require_sizes(page)
@@ -185,7 +223,7 @@ def _require_values(series: Any) -> bool:
     return False
 
 
-def _require_whole(series: Any) -> None:
+def _require_whole(series: Series) -> None:
     """Check that the file has all that it lists, and that its parts can hold their elements."""
     tif = series.parent
     if series.kind in ("generic", "uniform", "shaped", "imagej", "ome"):  # in other kinds the list may lack its final 0
@@ -228,7 +266,7 @@ def _has_pages(opens: Any, path: Path) -> bool:
         return False
 
 
-def _require_alike(series: Any) -> None:
+def _require_alike(series: Series) -> None:
     """Check that every page equals the first one in all that tifffile reads from the first one only.
 
     Raises:
@@ -252,7 +290,7 @@ def _require_alike(series: Any) -> None:
                 )
 
 
-def _stated_by(page: Any) -> dict[str, Any]:
+def _stated_by(page: Page) -> dict[str, object]:
     """The metadata of a page about its elements."""
     return {
         "sizes": page.shape,
@@ -292,7 +330,7 @@ def product(*numbers: float | Fraction) -> float:
     return float(math.prod(fraction("a number", number) for number in numbers))
 
 
-def pixels_of_ome(series: Any) -> tuple[ET.Element, Any] | None:
+def pixels_of_ome(series: Series) -> tuple[ET.Element, Series] | None:
     """The element of the OME metadata about the pixels of a series, and the series of its largest level; None: none.
 
     Raises:
@@ -309,7 +347,7 @@ def pixels_of_ome(series: Any) -> tuple[ET.Element, Any] | None:
     return None if pixels is None else (pixels, whole)
 
 
-def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
+def _sizes_of_ome(series: Series) -> dict[str, tuple[str, float, float]]:
     """``sizes_of`` by OME's metadata, which give the sizes of the largest level; those of smaller ones follow."""
     found = pixels_of_ome(series)
     if found is None:
@@ -325,7 +363,7 @@ def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
     return sizes
 
 
-def _sizes_of_imagej(series: Any) -> dict[str, tuple[str, float, float]]:
+def _sizes_of_imagej(series: Series) -> dict[str, tuple[str, float, float]]:
     """``sizes_of`` by ImageJ's metadata, which give elements per unit along x and y, and the element at position 0."""
     stated = series.parent.imagej_metadata
     sizes = {}

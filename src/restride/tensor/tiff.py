@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from io import BytesIO
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
@@ -71,6 +71,46 @@ _TYPE_SIZES = (0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8)
 """Bytes of a value of each type of a tag."""
 
 
+class Page(Protocol):
+    """What is read of a page of tifffile, by its names."""
+
+    axes: str
+    bitspersample: Any  # several numbers if samples differ
+    chunked: tuple[int, ...]
+    chunks: tuple[int, ...]
+    colormap: Array | None
+    compression: int
+    databytecounts: Sequence[int]
+    dataoffsets: Sequence[int]
+    decode: Callable[..., tuple[Any, ...]]
+    dtype: Any  # None if it is no type of numpy
+    extrasamples: Sequence[int]
+    iccprofile: bytes | None
+    imagedepth: int
+    imagelength: int
+    imagewidth: int
+    is_contiguous: bool
+    is_tiled: bool
+    jpegheader: bytes | None
+    keyframe: Page
+    nbytes: int
+    parent: Any
+    photometric: int
+    planarconfig: int
+    predictor: int
+    rowsperstrip: int
+    sampleformat: int
+    samplesperpixel: int
+    shape: tuple[int, ...]
+    tags: Any
+    tiledepth: int
+    tilelength: int
+    tilewidth: int
+
+    def asarray(self) -> Array:
+        """The samples as they are stored."""
+
+
 class PagePixels(NamedTuple):
     """The pixels of a page, upright, as rows and columns, and samples after them if there are several.
 
@@ -119,7 +159,7 @@ def is_tiff(file: BinaryIO) -> bool:
 
 
 @contextmanager
-def first_page(file: BinaryIO) -> Iterator[Any]:
+def first_page(file: BinaryIO) -> Iterator[Page]:
     """Open a file that can seek, and yield its first page of tifffile; the file stays open.
 
     Raises:
@@ -183,7 +223,7 @@ def _require_tags(file: BinaryIO) -> None:
 # What a page says of its elements.
 
 
-def kind_of(page: Any) -> str:
+def kind_of(page: Page) -> str:
     """The name of a page's photometric interpretation, RGB for YCbCr that JPEG decodes to RGB.
 
     Where no tag says it, it is what libtiff takes it for.
@@ -196,7 +236,7 @@ def kind_of(page: Any) -> str:
     return "RGB" if is_rgb else kind
 
 
-def orientation_of(page: Any) -> int:
+def orientation_of(page: Page) -> int:
     """The orientation of a page, 1 to 8.
 
     Raises:
@@ -276,7 +316,7 @@ _BOUNDED = frozenset((*_PLAIN, *_FAX, *_EXPANSION, *_HEADERS))
 that say how much they decode to."""
 
 
-def require_codec(page: Any) -> None:
+def require_codec(page: Page) -> None:
     """Check that the page's compression can be undone here, and that this takes no more memory than the page says.
 
     Raises:
@@ -293,7 +333,7 @@ def require_codec(page: Any) -> None:
             import imagecodecs  # noqa: F401 - tifffile uses it
 
 
-def require_parts(page: Any) -> None:
+def require_parts(page: Page) -> None:
     """Check that the file has all strips or tiles of a page: tifffile reads zeros where they are missing.
 
     Those with offset 0 and count 0 are not stored; this is legal, and they read as zero.
@@ -316,7 +356,7 @@ def require_parts(page: Any) -> None:
             raise ValueError(f"it is truncated: it has {file.size} bytes, and elements up to byte {start + count}")
 
 
-def require_room(page: Any, stored: int, parts: int = 1) -> None:
+def require_room(page: Page, stored: int, parts: int = 1) -> None:
     """Check that ``stored`` bytes may hold as many strips or tiles of a page, whole ones.
 
     Raises:
@@ -337,7 +377,7 @@ def require_room(page: Any, stored: int, parts: int = 1) -> None:
         )
 
 
-def _bits_of(page: Any) -> int:
+def _bits_of(page: Page) -> int:
     """Bits of a sample; the most of them if samples differ."""
     return max(page.bitspersample) if isinstance(page.bitspersample, tuple) else int(page.bitspersample)
 
@@ -345,7 +385,7 @@ def _bits_of(page: Any) -> int:
 class _Guarded:
     """The function of tifffile that decodes a strip or tile of a page, which has its own header checked before."""
 
-    def __init__(self, page: Any) -> None:
+    def __init__(self, page: Page) -> None:
         self._decode = page.decode
         samples = page.samplesperpixel if page.planarconfig == 1 else 1
         rows, columns = (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, page.imagewidth)
@@ -356,7 +396,7 @@ class _Guarded:
         self._is_unbounded = page.compression in _DEFLATE and find_spec("imagecodecs") is None
         self._is_swapped = page.bitspersample == 24 and page.dtype.kind == "u" and _swaps_24_bits(page.parent.byteorder)
 
-    def __call__(self, data: bytes | None, index: int, /, **options: Any) -> Any:
+    def __call__(self, data: bytes | None, index: int, /, **options: object) -> tuple[Any, ...]:
         if data is not None:
             self._require_sizes(data)
         elements, *where = self._decode(data, index, **options)
@@ -381,7 +421,7 @@ def _swaps_24_bits(order: str) -> bool:
     return bool(number != 0x10203)
 
 
-def guard(page: Any) -> None:
+def guard(page: Page) -> None:
     """Have the own header of each strip or tile checked before tifffile decodes it, by whichever way it is read."""
     if not isinstance(page.decode, _Guarded):
         page.decode = _Guarded(page)
@@ -390,7 +430,7 @@ def guard(page: Any) -> None:
 # Whole images.
 
 
-def read_page(page: Any, most_pixels: float = math.inf) -> PagePixels:
+def read_page(page: Page, most_pixels: float = math.inf) -> PagePixels:
     """Read a page.
 
     Args:
@@ -443,7 +483,7 @@ def read_page(page: Any, most_pixels: float = math.inf) -> PagePixels:
     )
 
 
-def require_page(page: Any, most_pixels: float = math.inf) -> None:
+def require_page(page: Page, most_pixels: float = math.inf) -> None:
     """Check, before memory is taken, that a page is one that its file can hold, and that it can be decompressed.
 
     Raises:
@@ -462,14 +502,14 @@ def require_page(page: Any, most_pixels: float = math.inf) -> None:
     require_room(page, min(sum(page.databytecounts), page.parent.filehandle.size), math.prod(page.chunked))
 
 
-def require_sizes(page: Any) -> None:
+def require_sizes(page: Page) -> None:
     """Check the numbers of a page that sizes are computed from.
 
     Raises:
         UnsupportedError: its elements are not read.
         ValueError: a size is no number above 0.
     """
-    sizes = [page.imagewidth, page.imagelength, page.imagedepth, page.samplesperpixel]
+    sizes: list[object] = [page.imagewidth, page.imagelength, page.imagedepth, page.samplesperpixel]
     sizes += [page.tilewidth, page.tilelength, page.tiledepth] if page.is_tiled else [page.rowsperstrip]
     if not all(isinstance(size, int) and size > 0 for size in sizes) or page.planarconfig not in (1, 2):
         raise ValueError(f"it is damaged, its sizes are {sizes}")
@@ -479,7 +519,7 @@ def require_sizes(page: Any) -> None:
         )
 
 
-def _require_read(page: Any, kind: str) -> None:
+def _require_read(page: Page, kind: str) -> None:
     """Check that the photometric interpretation of a page has a meaning here, for elements of its type."""
     if kind not in _COLORS or (kind == "SEPARATED" and page.tags.valueof("InkSet", default=1) != 1):
         raise UnsupportedError(
@@ -505,14 +545,14 @@ def _require_read(page: Any, kind: str) -> None:
     require_codec(page)
 
 
-def _has_alpha(page: Any, kind: str) -> bool:
+def _has_alpha(page: Page, kind: str) -> bool:
     """True if the first sample beside the colours is alpha, as is a fourth one of RGB that no tag names."""
     if page.extrasamples:
         return page.extrasamples[0] in _ALPHA
     return kind == "RGB" and page.samplesperpixel == 4
 
 
-def _colors_of_palette(page: Any, numbers: Array) -> Array:
+def _colors_of_palette(page: Page, numbers: Array) -> Array:
     """The colours of a palette, as u8, by their numbers. A map without a number above 255 holds 8-bit numbers."""
     table = page.colormap
     if table is None or np.ndim(table) != 2 or len(table) != 3 or table.shape[1] < 1 << page.bitspersample:
