@@ -9,6 +9,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from fractions import Fraction
 from functools import cache, wraps
 from inspect import Parameter, signature
 from itertools import islice
@@ -20,6 +21,9 @@ import numpy.typing as npt
 from restride.arguments.pillow import pixels_of
 from restride.errors import DescriptorError, RestrideError, did_you_mean, shown
 from restride.words import argument_here
+
+RealNumber: TypeAlias = float | np.generic | Fraction
+"""A real number of Python or numpy, or a fraction."""
 
 LIMIT = 1 << 512
 """Sizes, strides and offsets are below this in magnitude, and so are those of 8 axes of 2^62 packed in any order."""

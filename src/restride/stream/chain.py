@@ -16,16 +16,18 @@ from enum import Enum
 from fractions import Fraction
 from inspect import signature
 from itertools import islice
+from types import EllipsisType
 from typing import Any, NoReturn, SupportsIndex, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import MAX_MEMBERS, counts, integer, list_arguments, unexpected
-from restride.dtypes import DType, DTypeLike, as_dtype, is_torch_dtype
+from restride.arguments import MAX_MEMBERS, RealNumber, counts, integer, list_arguments, unexpected
+from restride.dtypes import Array, DType, DTypeLike, as_dtype, is_torch_dtype
 from restride.errors import DescriptorError, ErrorContext, shown
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, is_permutation
+from restride.layout.views import BasicIndex
 from restride.ops import quantize as quantization
 from restride.ops.lookup import looking_up, lookup
 from restride.ops.normalized import Order
@@ -33,7 +35,7 @@ from restride.ops.operation import Indexed, Operation, Window
 from restride.ops.reorder import Reorder, ReorderArguments, reorder
 from restride.ops.resample import DEFAULT_ARGUMENTS, Resample, ResampleArguments, resample, split_arguments
 from restride.ops.target import Result
-from restride.tensor.arrays import asarray, host_array
+from restride.tensor.arrays import TensorLike, asarray, host_array
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride.weights.like.libraries import ModeName
@@ -77,7 +79,7 @@ class Chain:
     def resample(
         self,
         sizes: Iterable[SupportsIndex] | None = None,
-        scales: Iterable[Any] | None = None,
+        scales: Iterable[RealNumber] | None = None,
         axes: Iterable[SupportsIndex] | None = None,
         mode: ModeName | int | Enum | None = None,
         **arguments: Unpack[ResampleArguments],
@@ -98,8 +100,8 @@ class Chain:
 
     def quantize(
         self,
-        scale: Any,
-        zero_point: Any = None,
+        scale: npt.ArrayLike,
+        zero_point: npt.ArrayLike | None = None,
         dtype: DTypeLike | None = None,
         axis: SupportsIndex = 1,
         block_size: SupportsIndex | None = None,
@@ -112,8 +114,8 @@ class Chain:
 
     def dequantize(
         self,
-        scale: Any,
-        zero_point: Any = None,
+        scale: npt.ArrayLike,
+        zero_point: npt.ArrayLike | None = None,
         dtype: DTypeLike | None = None,
         axis: SupportsIndex = 1,
         block_size: SupportsIndex | None = None,
@@ -125,8 +127,8 @@ class Chain:
 
     def normalize(
         self,
-        mean: Any,
-        std: Any,
+        mean: npt.ArrayLike,
+        std: npt.ArrayLike,
         *,
         axis: SupportsIndex = -1,
         layout: Layout = None,
@@ -138,7 +140,7 @@ class Chain:
 
     def lookup(
         self,
-        table: Any,
+        table: npt.ArrayLike,
         *,
         axis: SupportsIndex | None = None,
         layout: Layout = None,
@@ -147,7 +149,7 @@ class Chain:
         """``rs.lookup``; ``layout`` only as "A->B"."""
         return self._with(lookup, table, axis=axis, layout=layout, dtype=dtype)
 
-    def __getitem__(self, key: Any) -> Chain:
+    def __getitem__(self, key: BasicIndex) -> Chain:
         """Basic indexing, as in numpy: integers, slices with any step, ``...`` and ``None``.
 
         >>> rs.Chain()[0, ::-2, None].of((3, 8), "u8").sizes
@@ -164,7 +166,7 @@ class Chain:
         """
         return WindowedChain(self, counts("sizes", sizes), as_dtype(dtype))
 
-    def _with(self, operation: Callable[..., Any], *arguments: object, **named: object) -> Chain:
+    def _with(self, operation: Callable[..., Tensor], *arguments: object, **named: object) -> Chain:
         """The chain with one more operation, and those of its arguments that differ from the defaults."""
         listed = signature(operation)
         if not named.keys() <= listed.parameters.keys():
@@ -237,7 +239,7 @@ class WindowedChain:
     def __post_init__(self) -> None:
         _ = self.stages  # checks every operation
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return WindowedChain, (self.chain, self.source_sizes, self.source_dtype)
 
     @functools.cached_property
@@ -281,7 +283,7 @@ class WindowedChain:
         """
         return slices(self.windows(self.as_window(window))[0])
 
-    def compute(self, part: Any, window: Sequence[slice], device: Device | None = None) -> npt.NDArray[Any]:
+    def compute(self, part: TensorLike, window: Sequence[slice], device: Device | None = None) -> Array:
         """The window of the result, computed from the part of the source that ``source_window`` returns.
 
         Raises:
@@ -289,7 +291,7 @@ class WindowedChain:
         """
         return self.run(part, self.as_window(window), device).numpy()
 
-    def run(self, part: Any, window: Window, device: Device | None = None) -> Tensor:
+    def run(self, part: TensorLike, window: Window, device: Device | None = None) -> Tensor:
         """Like ``compute`` for a checked window; the result stays on the device."""
         windows = self.windows(window)
         x = part if isinstance(part, Tensor) else asarray(part, device=device, copy=None)
@@ -340,7 +342,7 @@ class WindowedChain:
         ]
         return each[0] + sum(each) + max(between, default=0) + each[-1]
 
-    def as_window(self, window: Sequence[Any]) -> Window:
+    def as_window(self, window: Sequence[slice | None]) -> Window:
         """Check the window and return it as ranges."""
         return read_window(window, self.sizes)
 
@@ -374,7 +376,7 @@ def _paired(stage: Operation, before: Sequence[int], after: Sequence[int]) -> li
     return [(size, 1 if axis is None else before[axis]) for size, axis in zip(after, stage.axes, strict=True)]
 
 
-def _index(member: object) -> Any:
+def _index(member: object) -> int | slice | EllipsisType | None:
     """Check a member of an index, and convert integers to Python's.
 
     Raises:

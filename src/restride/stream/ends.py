@@ -17,7 +17,7 @@ from restride.errors import DescriptorError, prefixed, printable
 from restride.layout import TensorDesc
 from restride.ops.operation import Window
 from restride.stream.chain import lengths, slices, spelled
-from restride.stream.files import arrays_in, library_of
+from restride.stream.files import DestinationArray, SourceArray, arrays_in, library_of
 
 _BITS = {element.name: np.dtype(f"u{element.itemsize}") for element in EXTENSIONS}
 """Types that file formats lack, and the integer types that store their bits there."""
@@ -40,7 +40,7 @@ class Source:
         DescriptorError: the array lacks one of these attributes, its type cannot hold the bits, or it is masked.
     """
 
-    def __init__(self, array: Any, dtype: DTypeLike | None = None, *, is_palette: bool = False) -> None:
+    def __init__(self, array: SourceArray, dtype: DTypeLike | None = None, *, is_palette: bool = False) -> None:
         if not hasattr(array, "__getitem__"):
             raise _lacks("source", "__getitem__", array)
         self.array, self.is_palette = array, is_palette
@@ -90,7 +90,7 @@ class Destination:
             keep all that is written in its graph.
     """
 
-    def __init__(self, array: Any, sizes: tuple[int, ...], dtype: DType) -> None:
+    def __init__(self, array: DestinationArray, sizes: tuple[int, ...], dtype: DType) -> None:
         if not hasattr(array, "__setitem__"):
             raise _lacks("destination", "__setitem__", array)
         if library_of(array) == "dask":
@@ -115,7 +115,7 @@ class Destination:
         Raises:
             OSError: the disk is full.
         """
-        array = getattr(self.array, "raw", self.array)  # for a LaidOut, the bytes
+        array: Any = getattr(self.array, "raw", self.array)  # for a LaidOut, the bytes
         is_whole = _is_mapped(array) and isinstance(array.base, mmap.mmap) and array.filename is not None
         if not is_whole or not array.nbytes or not hasattr(os, "posix_fallocate"):
             return
@@ -138,9 +138,9 @@ class Destination:
         """Write ``result`` to the window."""
         if result.size:
             elements = result.view(self._stored) if result.dtype != self._stored else result
-            array = self.array
-            if self._filled is not None and self._is_in_one_chunk(window) and (elements != array.fill_value).any():
-                array = self._filled
+            array, filled = self.array, self._filled
+            if filled is not None and self._is_in_one_chunk(window) and (elements != filled.fill_value).any():
+                array = filled
             array[slices(window)] = elements
             _release(self.array)
 
@@ -210,15 +210,15 @@ def require_apart(source: object, destination: object) -> None:
         raise DescriptorError("destination shares elements with the source, which a stream reads while it writes")
 
 
-def _zarr_place(array: Any) -> Any:
+def _zarr_place(array: Any) -> object:
     """The place where an array of zarr is stored: its folder, or its store and the path inside."""
     root = getattr(array.store, "root", None)
     return (root / array.path).resolve() if isinstance(root, Path) else (array.store, array.path)
 
 
-def _mapped_bytes(array: Array) -> tuple[np.memmap[Any, Any], range] | None:
+def _mapped_bytes(array: Array) -> tuple[np.memmap, range] | None:
     """The mapping that contains the array, and the range of bytes of the file that it maps; None without one."""
-    base: Any = array
+    base: object = array
     while isinstance(base, np.ndarray):
         mapping = getattr(base, "_mmap", None)
         if isinstance(base, np.memmap) and isinstance(mapping, mmap.mmap):
@@ -228,7 +228,7 @@ def _mapped_bytes(array: Array) -> tuple[np.memmap[Any, Any], range] | None:
     return None
 
 
-def _is_same_file(first: np.memmap[Any, Any], second: np.memmap[Any, Any]) -> bool:
+def _is_same_file(first: np.memmap, second: np.memmap) -> bool:
     if first.filename is None or second.filename is None:
         return False
     try:
@@ -253,7 +253,7 @@ def _lacks(argument: str, name: str, array: object) -> DescriptorError:
     return DescriptorError(text)
 
 
-def _sizes_and_type(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _sizes_and_type(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     missing = [name for name in ("shape", "dtype") if not hasattr(array, name)]
     if missing:
         raise _lacks(argument, missing[0], array)
@@ -265,7 +265,7 @@ def _sizes_and_type(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtyp
         raise DescriptorError(f"{argument} has elements of type {stored!r}, which numpy does not know") from error
 
 
-def _type_of_elements(stored: np.dtype[Any], dtype: DTypeLike | None) -> DType:
+def _type_of_elements(stored: np.dtype[np.generic], dtype: DTypeLike | None) -> DType:
     """The element type of a source that stores ``stored``, by default this one."""
     stored = stored.newbyteorder("=")
     if dtype is None:
@@ -277,7 +277,7 @@ def _type_of_elements(stored: np.dtype[Any], dtype: DTypeLike | None) -> DType:
     return element
 
 
-def _chunks_of(array: Any, name: str) -> tuple[int, ...] | None:
+def _chunks_of(array: SourceArray | DestinationArray, name: str) -> tuple[int, ...] | None:
     """Sizes of the chunks that a file stores, or of a dask array's first chunks; ``name`` is "shards" or "chunks"."""
     chunks = getattr(array, name, None)
     layout = getattr(array, "chunk_layout", None)

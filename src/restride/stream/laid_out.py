@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from restride.arguments import require_unmasked
+from restride.dtypes import Array
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import family
@@ -72,10 +73,10 @@ class LaidOut:
         """Element type of the layout, as a numpy type."""
         return self.desc.dtype.dtype
 
-    def __getitem__(self, key: object) -> Any:
+    def __getitem__(self, key: object) -> NoReturn:
         raise TypeError("a LaidOut is only written; rs.from_buffer(raw, desc) reads it")
 
-    def __setitem__(self, key: tuple[slice, ...], elements: Any) -> None:
+    def __setitem__(self, key: tuple[slice, ...], elements: Array) -> None:
         """Write whole outermost blocks."""
         sizes = np.shape(elements)
         start = key[self._axis].start if sizes else 0

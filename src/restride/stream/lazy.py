@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.dtypes import DTypeLike, as_dtype
+from restride.dtypes import Array, DTypeLike, as_dtype
 from restride.errors import DescriptorError, Message
+from restride.layout.views import BasicIndex
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.ends import Source
-from restride.stream.files import library_of
+from restride.stream.files import SourceArray, library_of
 from restride.stream.tiff import open_series, series_of
 from restride.tensor.device import Device
 
@@ -37,7 +38,7 @@ class LazyArray:
     """
 
     def __init__(
-        self, source: Any, chain: Chain, device: Device | None = None, source_dtype: DTypeLike | None = None
+        self, source: SourceArray, chain: Chain, device: Device | None = None, source_dtype: DTypeLike | None = None
     ) -> None:
         self._given, self._added = source, chain
         self._source, self._work = unwrapped(source, chain, source_dtype)
@@ -73,18 +74,18 @@ class LazyArray:
         """Element type of the result, as a numpy type."""
         return self._work.dtype.dtype
 
-    def __getitem__(self, key: Any) -> npt.NDArray[Any]:
+    def __getitem__(self, key: BasicIndex) -> Array:
         """Read and compute the elements that numpy's basic indexing selects."""
         work = self.chain[key].of(self._source.sizes, self._source.dtype)
         window = tuple(range(size) for size in work.sizes)
         return work.run(self._source.read(work.windows(window)[0]), window, self._device).numpy()
 
-    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+    def __iter__(self) -> Iterator[Array]:
         if not self.shape:
             raise TypeError("iteration over a LazyArray without axes")
         return map(self.__getitem__, range(self.shape[0]))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("a LazyArray has no elements yet: copy=False is impossible")
         return np.asarray(self[...], dtype)

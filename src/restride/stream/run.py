@@ -17,7 +17,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from time import monotonic
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from restride.ops.operation import Window
 from restride.progress import Progress
 from restride.stream.chain import Chain, WindowedChain, inside, lengths, spelled
 from restride.stream.ends import Destination, Source, require_apart, stored_copies
+from restride.stream.files import DestinationArray, SourceArray
 from restride.stream.journal import Journal
 from restride.stream.lazy import LazyArray, unwrapped
 from restride.stream.reads import (
@@ -76,8 +77,8 @@ class Streamed:
 
 @check_keywords
 def stream(
-    source: Any,
-    destination: Any,
+    source: SourceArray,
+    destination: DestinationArray,
     chain: Chain | None = None,
     *,
     chunks: Sequence[int] | None = None,
