@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,34 @@ MAX_TENSOR = (1 << 32) - 16
 _CANARY = 0x600D600D
 _PORTABILITY_SUBSET = "VK_KHR_portability_subset"
 _DEVICE_LOCAL, _HOST_VISIBLE_COHERENT = 1, 2 | 4
+
+_T = TypeVar("_T")
+
+
+class KpTensor(Protocol):
+    """A tensor of kp."""
+
+    def data(self) -> Any:
+        """Its elements as the host sees them."""
+
+    def destroy(self) -> None:
+        """Free its memory."""
+
+    def size(self) -> int:
+        """The number of its elements; 0 once it is destroyed."""
+
+    def tensor_type(self) -> object:
+        """Where its memory is."""
+
+
+class KpSequence(Protocol):
+    """A command buffer of kp."""
+
+    def eval(self) -> object:
+        """Run it to completion."""
+
+    def record(self, op: object) -> object:
+        """Add an operation."""
 
 
 @cache
@@ -175,7 +203,7 @@ class KomputeDevice:
         """True if the manager was destroyed, as its user may do at any time: the next call into kp would crash."""
         return not self.ask(self._canary.is_init)
 
-    def ask(self, question: Callable[[], Any]) -> Any:
+    def ask(self, question: Callable[[], _T]) -> _T:
         """What kp answers to a question about one of its objects.
 
         Raises:
@@ -186,30 +214,31 @@ class KomputeDevice:
         except (RuntimeError, MemoryError) as error:
             raise DeviceError(f"kp could not describe what it has on {self.name}: {error}") from error
 
-    def tensor(self, nbytes: int) -> Any:
+    def tensor(self, nbytes: int) -> KpTensor:
         """A kp tensor of ``nbytes``, a multiple of 4 up to ``MAX_TENSOR``. The caller holds the budget."""
         try:
             # The zeros are pages that are only read, so they take no memory; but kp copies them, which takes time.
-            return self._manager.tensor_t(np.zeros(nbytes // 4, np.uint32), self._type)
+            tensor: KpTensor = self._manager.tensor_t(np.zeros(nbytes // 4, np.uint32), self._type)
         except (RuntimeError, MemoryError) as error:
             raise OutOfDeviceMemory(f"kp could not allocate {nbytes:,} bytes on {self.name}: {error}") from error
+        return tensor
 
-    def is_host(self, tensor: Any) -> bool:
+    def is_host(self, tensor: KpTensor) -> bool:
         """True if the host's view of a kp tensor is the memory that kernels use."""
         return bool(self.ask(tensor.tensor_type) == self._host_type)
 
-    def is_storage(self, tensor: Any) -> bool:
+    def is_storage(self, tensor: KpTensor) -> bool:
         """True if the host cannot see a kp tensor, and no copy may touch it."""
         return bool(self.ask(tensor.tensor_type) == self._storage_type)
 
     def algorithm(
         self,
-        tensors: Sequence[Any],
+        tensors: Sequence[KpTensor],
         spirv: bytes,
         groups: tuple[int, int, int],
         constants: Sequence[int],
         push: Sequence[int],
-    ) -> Any:
+    ) -> object:
         """A pipeline and its descriptor set. kp replaces group counts of 0 and empty ``tensors`` by its own."""
         # kp derives the type of both arrays from the constants, and treats anything but arrays as float.
         try:
@@ -219,26 +248,26 @@ class KomputeDevice:
         except (RuntimeError, MemoryError) as error:
             raise DeviceError(f"kp could not make a pipeline on {self.name}: {error}") from error
 
-    def record_dispatch(self, algorithm: Any, push: Sequence[int]) -> Any:
+    def record_dispatch(self, algorithm: object, push: Sequence[int]) -> KpSequence:
         """A sequence of one dispatch."""
         return self._record(lambda: self._kp.OpAlgoDispatch(algorithm, np.array(push, np.uint32)))
 
-    def record_upload(self, tensor: Any) -> Any:
+    def record_upload(self, tensor: KpTensor) -> KpSequence:
         """A sequence that copies the mapped twin into device memory."""
         return self._record(lambda: self._upload_op([tensor]))
 
-    def record_download(self, tensor: Any) -> Any:
+    def record_download(self, tensor: KpTensor) -> KpSequence:
         """A sequence that copies device memory into the mapped twin."""
         return self._record(lambda: self._download_op([tensor]))
 
-    def record_copy(self, source: Any, target: Any) -> Any:
+    def record_copy(self, source: KpTensor, target: KpTensor) -> KpSequence:
         """A sequence that copies one whole tensor into another of the same size."""
         return self._record(lambda: self._copy_op([source, target]))
 
-    def _record(self, *ops: Callable[[], Any]) -> Any:
+    def _record(self, *ops: Callable[[], object]) -> KpSequence:
         # Recorded once and run many times: kp's command pools do not allow recording a buffer again.
         try:
-            sequence = self._manager.sequence()
+            sequence: KpSequence = self._manager.sequence()
             for op in ops:
                 sequence.record(op())
             sequence.record(self._download_op([self._canary]))
@@ -246,7 +275,7 @@ class KomputeDevice:
             raise DeviceError(f"kp could not record a command buffer on {self.name}: {error}") from error
         return sequence
 
-    def run(self, sequence: Any) -> None:
+    def run(self, sequence: KpSequence) -> None:
         """Run a recorded sequence to completion, holding the GIL.
 
         Raises:

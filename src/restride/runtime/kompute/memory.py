@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary, finalize
 from restride.errors import OutOfDeviceMemory
 from restride.runtime.heap import HeapBudget
 from restride.runtime.interface import MEMORY_ROUNDING, copy_bytes, rounded
-from restride.runtime.kompute.device import KomputeDevice
+from restride.runtime.kompute.device import KomputeDevice, KpSequence, KpTensor
 
 _MAX_IDLE = 64
 """Maximum idle buffers. Without the pool a small reorder takes 5 ms instead of 0.04: kp ties pipelines to buffers."""
@@ -30,7 +30,7 @@ class KpBuffer:
     kind: whether it is in place, and kp's element type; kp copies between tensors of one kind.
     """
 
-    def __init__(self, device: KomputeDevice, nbytes: int, serial: int, tensor: Any = None) -> None:
+    def __init__(self, device: KomputeDevice, nbytes: int, serial: int, tensor: KpTensor | None = None) -> None:
         self.nbytes = nbytes
         self.serial = serial
         self.is_shared = tensor is not None
@@ -42,7 +42,7 @@ class KpBuffer:
         self.kind = (self._in_place, elements.dtype)
         self._device = device
         self._upload: Any = None
-        self._download: Any = None
+        self._download: KpSequence | None = None
         self._copy: Any = None
         self._copied = 0  # serial of the buffer that _copy copies from
         self._parameters: bytes | None = None  # the parameters it holds, if known
@@ -54,7 +54,7 @@ class KpBuffer:
         """True if the user destroyed the tensor."""
         return not self._device.ask(self.tensor.size)
 
-    def share(self) -> Any:
+    def share(self) -> KpTensor:
         """The tensor, to be handed to the user, with both sides up to date."""
         if not self.is_shared:
             self.to_device()
@@ -253,18 +253,18 @@ class BufferPool:
         self._alive_bytes += nbytes
         return buffer
 
-    def shared(self, tensor: Any) -> KomputeMemory | None:
+    def shared(self, tensor: KpTensor) -> KomputeMemory | None:
         """The memory for ``tensor``; None if there is none yet."""
         memory = self._shared.get(id(tensor))
         return memory if memory is not None and memory.buffer is not None else None
 
-    def adopt(self, tensor: Any, nbytes: int) -> KomputeMemory:
+    def adopt(self, tensor: KpTensor, nbytes: int) -> KomputeMemory:
         """A memory for a tensor of the user's, which counts against no budget."""
         buffer = KpBuffer(self._device, nbytes, next(self._foreign), tensor)
         memory = self._shared[id(tensor)] = KomputeMemory(self, nbytes, buffer)
         return memory
 
-    def share(self, memory: KomputeMemory, buffer: KpBuffer) -> Any:
+    def share(self, memory: KomputeMemory, buffer: KpBuffer) -> KpTensor:
         """The tensor that holds ``memory``, to be handed to the user. Its buffer is never reused for another memory."""
         self._shared[id(buffer.tensor)] = memory
         return buffer.share()

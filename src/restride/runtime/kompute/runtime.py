@@ -33,7 +33,7 @@ from restride.runtime.interface import (
     rounded,
     writable_bytes,
 )
-from restride.runtime.kompute.device import MAX_TENSOR, KomputeDevice, find_device, heaps_of
+from restride.runtime.kompute.device import MAX_TENSOR, KomputeDevice, KpSequence, KpTensor, find_device, heaps_of
 from restride.runtime.kompute.memory import BufferPool, KomputeMemory, KpBuffer, parameter_bytes
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.specialization import specialized
@@ -147,7 +147,7 @@ class KomputeRuntime:
             self._pool.collect()
             return KomputeMemory(self._pool, nbytes)
 
-    def import_tensor(self, tensor: Any) -> KomputeMemory:
+    def import_tensor(self, tensor: KpTensor) -> KomputeMemory:
         """A kp tensor of the user's manager as memory, without a copy; the same tensor gives the same memory.
 
         kp does not tell which manager a tensor belongs to: a tensor of another one may crash the driver.
@@ -175,7 +175,7 @@ class KomputeRuntime:
                 )
             return self._pool.adopt(tensor, nbytes)
 
-    def export_tensor(self, memory: Memory) -> Any:
+    def export_tensor(self, memory: Memory) -> KpTensor | None:
         """The kp tensor that holds a memory, for kernels on the user's manager.
 
         From now on the device's copy of its bytes is taken as the current one.
@@ -380,7 +380,7 @@ class KomputeRuntime:
 
     def _ready(
         self, spec: KernelSpec, buffers: Sequence[KpBuffer], parameters: dict[int, KpBuffer]
-    ) -> tuple[KernelSpec, list[KpBuffer], Any]:
+    ) -> tuple[KernelSpec, list[KpBuffer], KpSequence]:
         """The kernel, the buffers bound to it, and its command buffer.
 
         parameters: buffers for parameters, by size in bytes. Kernels share one and fill it just before they run.
@@ -396,7 +396,7 @@ class KomputeRuntime:
             bound.append(parameters[nbytes])
         return spec, bound, self._programs.recording(spec, bound)
 
-    def _dispatch(self, spec: KernelSpec, bound: Sequence[KpBuffer], sequence: Any) -> None:
+    def _dispatch(self, spec: KernelSpec, bound: Sequence[KpBuffer], sequence: KpSequence) -> None:
         if spec.parameters:
             bound[-1].fill(spec.parameters)
         for buffer in bound:
@@ -431,9 +431,9 @@ class _Key(NamedTuple):
 class _Program:
     """An algorithm, and the command buffers that dispatch it, one for each set of push constants."""
 
-    def __init__(self, algorithm: Any) -> None:
+    def __init__(self, algorithm: object) -> None:
         self.algorithm = algorithm
-        self.recordings: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+        self.recordings: OrderedDict[tuple[int, ...], KpSequence] = OrderedDict()
 
 
 class ProgramCache:
@@ -450,7 +450,7 @@ class ProgramCache:
         self._module_source = module_source
         self._programs: OrderedDict[_Key, _Program] = OrderedDict()
 
-    def recording(self, spec: KernelSpec, bound: Sequence[KpBuffer]) -> Any:
+    def recording(self, spec: KernelSpec, bound: Sequence[KpBuffer]) -> KpSequence:
         """The command buffer that dispatches ``spec`` on ``bound``."""
         program = self._program(spec, bound)
         recording = program.recordings.get(spec.push)
