@@ -10,12 +10,16 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from restride.command.process import UsageError
 from restride.errors import UnsupportedError
 from restride.files.reading import oddity
+
+if TYPE_CHECKING:
+    import h5py
+    from tifffile import TiffFile
 
 _MAX_DEPTH = 32
 """Maximum number of links, or of virtual datasets of virtual datasets, that lead to one dataset."""
@@ -61,7 +65,7 @@ class Reach:
 # TIFF.
 
 
-def require_tiff(tif: Any, reach: Reach) -> None:
+def require_tiff(tif: TiffFile, reach: Reach) -> None:
     """Check every file that tifffile opens for the series of a file, before it does.
 
     Raises:
@@ -78,7 +82,7 @@ def require_tiff(tif: Any, reach: Reach) -> None:
             reach.require(place, name)
 
 
-def _named_by_tiff(tif: Any, folder: Path, reach: Reach) -> Iterator[str]:
+def _named_by_tiff(tif: TiffFile, folder: Path, reach: Reach) -> Iterator[str]:
     if not len(tif.pages):
         return
     if tif.is_ome:
@@ -127,7 +131,7 @@ class _Dataset:
     seen: set[tuple[str, int]] = field(default_factory=set)
     above: list[tuple[str, int]] = field(default_factory=list)
 
-    def look(self, file: Any, name: str, depth: int = 0) -> None:
+    def look(self, file: h5py.File, name: str, depth: int = 0) -> None:
         """Check the dataset ``name`` of an open file of h5py, and the links on the way to it."""
         if depth > _MAX_DEPTH:
             raise UnsupportedError(f"{self.reach.source} leads from file to file more than {_MAX_DEPTH} times")
@@ -164,7 +168,7 @@ class _Dataset:
             self._look_at(item, depth)
             self.above.pop()
 
-    def _look_at(self, dataset: Any, depth: int) -> None:
+    def _look_at(self, dataset: h5py.Dataset, depth: int) -> None:
         for name, *_ in dataset.external or ():
             next(self._places(dataset.file, "storage", os.fsdecode(name)))
         for source in dataset.virtual_sources() if dataset.is_virtual else ():
@@ -179,7 +183,7 @@ class _Dataset:
             else:
                 self._look_in(dataset.file, "source", source.file_name.replace("%%", "%"), source.dset_name, depth)
 
-    def _look_in(self, file: Any, kind: str, name: str, dataset: str, depth: int) -> None:
+    def _look_in(self, file: h5py.File, kind: str, name: str, dataset: str, depth: int) -> None:
         import h5py
 
         for place in self._places(file, kind, name):
@@ -188,7 +192,7 @@ class _Dataset:
                     self.look(other, dataset, depth + 1)
                 return
 
-    def _places(self, file: Any, kind: str, name: str) -> Iterator[Path]:
+    def _places(self, file: h5py.File, kind: str, name: str) -> Iterator[Path]:
         """The places where HDF5 looks for a file that ``file`` names, one after the other, each checked.
 
         Raises:
@@ -212,7 +216,7 @@ class _Dataset:
         raise UsageError(f"{self.reach.source} names {name!r}, which is not there, or is no such file")
 
 
-def require_dataset(file: Any, name: str, reach: Reach) -> None:
+def require_dataset(file: h5py.File, name: str, reach: Reach) -> None:
     """Check every file that HDF5 opens to read a dataset of an open file, before it does.
 
     Raises:

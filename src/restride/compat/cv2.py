@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from restride.arguments import check_keywords, require_unmasked
+from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.reorder import reorder
 from restride.ops.resample import resample
@@ -48,9 +49,9 @@ def __dir__() -> list[str]:
 
 @check_keywords
 def resize(
-    src: Any,
+    src: Array | Tensor,
     dsize: Sequence[int] | None,
-    dst: Any = None,
+    dst: Array | Tensor | None = None,
     fx: float = 0.0,
     fy: float = 0.0,
     interpolation: int = INTER_LINEAR,
@@ -111,7 +112,7 @@ def resize(
     return pixels if dst is None else _into(dst, pixels)
 
 
-def _mode(interpolation: Any, what: str) -> str:
+def _mode(interpolation: int, what: str) -> str:
     """The name of the mode for an interpolation constant."""
     if _is_integer(interpolation) and 0 <= interpolation < len(_MODES):
         return _MODES[int(interpolation)]
@@ -141,7 +142,7 @@ def _named(mode: str) -> str:
     return f"INTER_{mode.upper()}"
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -159,7 +160,7 @@ def _sizes(dsize: Any, fx: Any, fy: Any, what: str) -> tuple[tuple[int, int] | N
     return None, (fy, fx)
 
 
-def _into(dst: Any, result: Any) -> Any:
+def _into(dst: object, result: Array) -> Array:
     require_unmasked("dst", dst)
     if not isinstance(dst, np.ndarray) or dst.shape != result.shape or dst.dtype != result.dtype:
         other = f"{dst.shape} and {dst.dtype}" if isinstance(dst, np.ndarray) else repr(dst)[:60]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from restride.arguments import check_keywords, flag
 from restride.errors import UnsupportedError
 from restride.ops.resample import resample
-from restride.tensor.arrays import asarray
+from restride.tensor.arrays import TensorLike, asarray
 from restride.tensor.tensor import Tensor
 from restride.weights.like.libraries import ModeName
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["interpolate"]
 
@@ -38,7 +41,7 @@ def __dir__() -> list[str]:
 
 @check_keywords
 def interpolate(
-    input: Any,  # noqa: A002 - torch's name
+    input: TensorLike,  # noqa: A002 - torch's name
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
@@ -99,7 +102,7 @@ def interpolate(
     return give(result)
 
 
-def _as_tensor(x: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
+def _as_tensor(x: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], object]]:
     """The input as a ``restride.Tensor``, and a function that converts the result to the type of the input."""
     if isinstance(x, Tensor):
         return x, lambda result: result
@@ -117,7 +120,7 @@ def _as_tensor(x: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
     return asarray(detached), lambda result: _in_memory_format(torch.from_dlpack(result), order)
 
 
-def _in_memory_format(x: Any, order: Any) -> Any:
+def _in_memory_format(x: torch.Tensor, order: torch.memory_format) -> torch.Tensor:
     """``x`` in a memory format, with its strides also along axes of one element, by which torch tells formats apart."""
     import torch
 
@@ -125,7 +128,7 @@ def _in_memory_format(x: Any, order: Any) -> Any:
     return made.as_strided(made.shape, torch.empty_like(made, memory_format=order, device="meta").stride())
 
 
-def _memory_format(x: Any, mode: str) -> Any:
+def _memory_format(x: torch.Tensor, mode: str) -> torch.memory_format:
     """The memory format that torch gives the result: it follows from the strides of ``x``, even if ``x`` is a view.
 
     But "area" with three axes gives a contiguous result in torch.
@@ -186,13 +189,13 @@ def _require_mode(mode: str, sizes: tuple[int, ...]) -> None:
     )
 
 
-def _require_numbers(name: str, values: tuple[Any, ...] | None, kind: type) -> None:
+def _require_numbers(name: str, values: tuple[object, ...] | None, kind: type) -> None:
     if not all(isinstance(one, kind) for one in values or ()):
         raise TypeError(f"expected {name} to be one number or one an axis, {kind.__name__}, but got {values!r}")
 
 
 def _require_elements(
-    source_sizes: tuple[int, ...], sizes: tuple[Any, ...] | None, scales: tuple[Any, ...] | None, *, is_area: bool
+    source_sizes: tuple[int, ...], sizes: tuple[float, ...] | None, scales: tuple[float, ...] | None, *, is_area: bool
 ) -> None:
     """Refuse axes without elements, as torch does: N may be empty, and in area C and the result may too."""
     old = source_sizes[2:]

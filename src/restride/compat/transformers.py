@@ -13,6 +13,8 @@ from restride.errors import DescriptorError, UnsupportedError, shown, warn_calle
 from restride.tensor.device import Device
 
 if TYPE_CHECKING:
+    from transformers.image_processing_utils import BaseImageProcessor, BatchFeature
+
     from restride.vision import Processor
 
 __all__ = ["accelerate", "restore"]
@@ -110,27 +112,27 @@ def restore(processor: _P) -> _P:
 class _Accelerated:
     """First base of the classes that ``accelerate`` makes; the second one is the class of transformers."""
 
-    kind: ClassVar[Any]
+    kind: ClassVar[type[BaseImageProcessor]]
     """The class of transformers."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle as the class of transformers, which can be imported, and accelerate the copy."""
         return _copy, (_class_of(self), self.__dict__)
 
 
-def _class_of(images: Any) -> Any:
+def _class_of(images: BaseImageProcessor) -> type[BaseImageProcessor]:
     """The class of transformers that an image processor has, or had before ``accelerate``."""
     return type(images).kind if isinstance(images, _Accelerated) else type(images)
 
 
-def _copy(kind: Any, attributes: dict[str, Any]) -> Any:
+def _copy(kind: Any, attributes: dict[str, object]) -> BaseImageProcessor:
     """Create the accelerated image processor with these attributes again."""
     images = kind.__new__(kind)
     images.__dict__.update(attributes)
     return accelerate(images, bits="pil")
 
 
-def _image_part(processor: Any) -> Any:
+def _image_part(processor: object) -> BaseImageProcessor:
     """The image processor of a processor, which may be one itself.
 
     Raises:
@@ -155,19 +157,21 @@ def _require_tested() -> None:
         )
 
 
-def _preprocess_of(kind: Any, device: Device | None) -> Callable[..., Any]:
+def _preprocess_of(kind: type[BaseImageProcessor], device: Device | None) -> Callable[..., Any]:
     """``preprocess`` of the accelerated class of ``kind``, with the signature that frameworks read."""
     from transformers.image_processing_utils import BatchFeature
 
     @wraps(kind.preprocess)
-    def preprocess(self: Any, images: Any, *others: Any, return_tensors: Any = None, **keywords: Any) -> Any:
+    def preprocess(
+        self: BaseImageProcessor, images: object, *others: object, return_tensors: object = None, **keywords: object
+    ) -> BatchFeature:
         asked: Any = getattr(return_tensors, "value", return_tensors) or None  # a TensorType, or its word
         if any(each is not None for each in others):
             raise UnsupportedError(f"annotations and segmentation maps {_BACK}")
         if str(keywords.get("device") or "cpu") != "cpu":
             raise UnsupportedError(f"device={keywords['device']!r}: results are tensors on the CPU; move them")
         fetched = _fetched(images, self.fetch_images)
-        results: dict[str, Any] = _processor_of(self, keywords)(fetched, asked, device=device)
+        results: Mapping[str, object] = _processor_of(self, keywords)(fetched, asked, device=device)
         if asked is None and self.backend != "pil":
             stem = kind.__name__.removesuffix("ImageProcessor")
             results = {key: _tensors(value, stem) for key, value in results.items()}
@@ -176,7 +180,7 @@ def _preprocess_of(kind: Any, device: Device | None) -> Callable[..., Any]:
     return preprocess
 
 
-def _tensors(value: Any, stem: str) -> Any:
+def _tensors(value: object, stem: str) -> object:
     """A result without ``return_tensors`` as the torchvision backend of a class has it: with tensors of torch."""
     import numpy as np
 
@@ -195,7 +199,7 @@ def _tensors(value: Any, stem: str) -> Any:
     return tensors
 
 
-def _fetched(images: Any, fetch: Callable[[str], Any]) -> Any:
+def _fetched(images: object, fetch: Callable[[str], object]) -> object:
     """The images of a call, in lists as they were, with those that a path or a URL names loaded by transformers.
 
     Raises:
@@ -203,7 +207,7 @@ def _fetched(images: Any, fetch: Callable[[str], Any]) -> Any:
     """
     place = count()
 
-    def load(image: Any) -> Any:
+    def load(image: object) -> object:
         number = next(place)
         if not isinstance(image, str):
             return image
@@ -217,7 +221,7 @@ def _fetched(images: Any, fetch: Callable[[str], Any]) -> Any:
     return [[load(image) for image in each] if isinstance(each, list | tuple) else load(each) for each in images]
 
 
-def _processor_of(images: Any, keywords: dict[str, Any]) -> Processor:
+def _processor_of(images: BaseImageProcessor, keywords: dict[str, object]) -> Processor:
     """The processor of rs.vision for the attributes of an image processor now, and the keywords of a call."""
     attributes = {key: getattr(images, key, None) for key in images.valid_kwargs.__annotations__}
     unknown = [key for key, value in keywords.items() if key not in attributes and value is not None]
@@ -235,7 +239,7 @@ def _processor_of(images: Any, keywords: dict[str, Any]) -> Processor:
         raise DescriptorError(f"attributes and keywords must be values that JSON has: {error}") from error
 
 
-def _square_colour(images: Any, name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
+def _square_colour(images: BaseImageProcessor, name: str, keywords: Mapping[str, object]) -> dict[str, object]:
     """``square_color``, the colour around images, for classes that do not take it from the ``image_mean`` of a call."""
     stem = name.removesuffix("Pil").removesuffix("ImageProcessor")
     if stem in ("DeepseekVL", "Janus"):
@@ -256,7 +260,7 @@ def _processor_for(config: str) -> Processor:
     return processor(json.loads(config))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A value in a form that JSON has: numbers of numpy or torch, and sizes; others become text, which is refused."""
     from transformers.image_utils import SizeDict
 

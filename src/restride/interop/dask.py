@@ -13,27 +13,28 @@ import sys
 import threading
 import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum
-from typing import Any, SupportsIndex, Unpack
+from typing import Any, SupportsIndex, TypeAlias, Unpack
 
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from restride.arguments import as_bytes, as_numpy, flag, integers, list_arguments, require_listed
+from restride.arguments import RealNumber, as_bytes, as_numpy, flag, integers, list_arguments, require_listed
 from restride.dtypes import Array, DType, DTypeLike
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout.argument import Layout
+from restride.layout.views import BasicIndex
 from restride.ops.operation import Window
 from restride.ops.reorder import ReorderArguments
 from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, require_no_channels
 from restride.stream.axes import rows_and_columns, stated_axes
 from restride.stream.chain import Chain, WindowedChain, inside, lengths, spelled
 from restride.stream.ends import Source
-from restride.stream.files import by_name, version
+from restride.stream.files import SourceArray, by_name, version
 from restride.stream.lazy import LazyArray, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.reads import default_chunks, require_larger_chunks
@@ -47,11 +48,16 @@ except ImportError:  # dask alone is enough for threads and processes
     _WorkerPlugin = object
 
 
+_Along: TypeAlias = int | str | Sequence[int] | None
+Chunks: TypeAlias = _Along | Sequence[_Along] | Mapping[int, _Along]
+"""What dask takes as chunks."""
+
+
 def apply(
-    x: Any,
+    x: SourceArray,
     chain: Chain,
     *,
-    chunks: Any = None,
+    chunks: Chunks | None = None,
     memory: str | float = "512MiB",
     source_dtype: DTypeLike | None = None,
 ) -> da.Array:
@@ -82,7 +88,7 @@ def apply(
     if isinstance(x, da.Array) and np.isnan(x.shape).any():
         raise DescriptorError(f"chunks of x must have known sizes, got {x.chunks}: x.compute_chunk_sizes()")
     source, work = unwrapped(x, chain, source_dtype)
-    x = source.array
+    array: Any = source.array
     if chunks is None:
         most = as_bytes("memory", memory)
         chunks = default_chunks(work, most, source.chunks)
@@ -94,14 +100,14 @@ def apply(
             f"chunks must be as dask has them, such as 4, (4, 8) or 'auto', for sizes {work.sizes}, got {chunks!r}: "
             f"{error}"
         ) from None
-    is_dask = isinstance(x, da.Array)
-    opened = x if is_dask else by_name(x)
-    token = tokenize(work.text, x.name if is_dask else opened, version(opened), each)
+    is_dask = isinstance(array, da.Array)
+    opened = array if is_dask else by_name(array)
+    token = tokenize(work.text, array.name if is_dask else opened, version(opened), each)
     name = f"restride-{'-'.join(operation.name for operation in work.chain.operations) or 'copy'}-{token}"
-    layer: dict[Any, Any] = {f"{name}-work": work}
+    layer: dict[object, object] = {f"{name}-work": work}
     if not is_dask:
         layer[f"{name}-source"] = Source(opened, source.dtype)
-    blocks = _parts(x.chunks) if is_dask else []
+    blocks = _parts(array.chunks) if is_dask else []
     keys = itertools.product([name], *(range(len(along)) for along in each))
     for key, window in zip(keys, itertools.product(*_parts(each)), strict=True):
         if not is_dask:
@@ -109,22 +115,22 @@ def apply(
             continue
         numbers = list(map(_overlapping, blocks, work.windows(window)[0]))
         places = [[along[number] for number in of_axis] for along, of_axis in zip(blocks, numbers, strict=True)]
-        joined = list(itertools.product([x.name], *numbers))
-        layer[key] = (_join_and_compute, f"{name}-work", window, list(itertools.product(*places)), joined, x.dtype)
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=[x] if is_dask else [])
+        joined = list(itertools.product([array.name], *numbers))
+        layer[key] = (_join_and_compute, f"{name}-work", window, list(itertools.product(*places)), joined, array.dtype)
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=[array] if is_dask else [])
     meta = np.empty((0,) * len(work.sizes), work.dtype.dtype)
     return da.Array(graph, name, each, meta=meta)
 
 
 @list_arguments(ResampleArguments, DEFAULT_ARGUMENTS)
 def resample(
-    x: Any,
+    x: SourceArray,
     sizes: Iterable[SupportsIndex] | None = None,
-    scales: Iterable[Any] | None = None,
+    scales: Iterable[RealNumber] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
-    chunks: Any = None,
+    chunks: Chunks | None = None,
     **arguments: Unpack[ResampleArguments],
 ) -> da.Array:
     """``rs.resample`` of a dask array or a file, lazily, with the arguments of ``rs.Chain.resample``."""
@@ -133,31 +139,31 @@ def resample(
 
 @list_arguments(ReorderArguments, DEFAULT_ARGUMENTS)
 def reorder(
-    x: Any,
+    x: SourceArray,
     layout: Layout = None,
     dtype: DTypeLike | None = None,
     *numbers: Any,
-    chunks: Any = None,
+    chunks: Chunks | None = None,
     **named: Unpack[ReorderArguments],
 ) -> da.Array:
     """``rs.reorder`` of a dask array or a file, lazily, with the arguments of ``rs.Chain.reorder``."""
     return apply(x, Chain().reorder(layout, dtype, *numbers, **named), chunks=chunks)
 
 
-def crop(x: Any, key: Any, *, chunks: Any = None) -> da.Array:
+def crop(x: SourceArray, key: BasicIndex, *, chunks: Chunks | None = None) -> da.Array:
     """``x[key]`` by numpy's basic indexing, lazily: from a file, tasks read only what they need."""
     return apply(x, Chain()[key], chunks=chunks)
 
 
 @list_arguments(ResampleArguments, DEFAULT_ARGUMENTS)
 def pyramid(
-    x: Any,
+    x: SourceArray,
     levels: int = 5,
     *,
     axes: Sequence[int] | None = None,
     factor: float = 0.5,
     from_source: bool = False,
-    chunks: Any = None,
+    chunks: Chunks | None = None,
     mode: ModeName | int | Enum | None = None,
     **rules: Unpack[ResampleArguments],
 ) -> list[da.Array]:
@@ -229,14 +235,14 @@ class DevicePlugin(_WorkerPlugin):  # type: ignore[misc] # distributed's types a
         self._device = Device(self._selectors[number % len(self._selectors)])
         _pool.add(self._device)
 
-    def teardown(self, worker: Any) -> None:
+    def teardown(self, worker: object) -> None:
         """Close the worker's device."""
         del worker
         if self._device is not None:
             _pool.remove(self._device)
             self._device.close()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"_selectors": self._selectors, "_device": None}
 
 
@@ -319,7 +325,7 @@ def _read_and_compute(work: WindowedChain, source: Source, window: Window) -> Ar
 
 
 def _join_and_compute(
-    work: WindowedChain, window: Window, places: list[Window], blocks: list[Array], stored: np.dtype[Any]
+    work: WindowedChain, window: Window, places: list[Window], blocks: list[Array], stored: np.dtype[np.generic]
 ) -> Array:
     """Join blocks of the source and compute a window of the result.
 

@@ -13,10 +13,10 @@ einops' layers are classes of torch, flax and others, and take their arrays; ``R
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride.errors import UnsupportedError, needed_package
 from restride.ops.pieces import concatenated, reshaped, tiled
 from restride.tensor.arrays import asarray
@@ -32,13 +32,13 @@ class RestrideBackend(AbstractBackend):  # type: ignore[misc] # einops may be mi
 
     framework_name = "restride"
 
-    def is_appropriate_type(self, tensor: Any) -> bool:
+    def is_appropriate_type(self, tensor: object) -> bool:
         return isinstance(tensor, Tensor)
 
-    def from_numpy(self, x: Any) -> Tensor:
+    def from_numpy(self, x: Array) -> Tensor:
         return asarray(x)
 
-    def to_numpy(self, x: Tensor) -> Any:
+    def to_numpy(self, x: Tensor) -> Array:
         return x.numpy()
 
     def arange(self, start: int, stop: int) -> Tensor:

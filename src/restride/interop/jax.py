@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from functools import partial
-from typing import Any, SupportsIndex, Unpack
+from typing import SupportsIndex, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
+from restride.arguments import RealNumber
+from restride.dtypes import Array
 from restride.errors import DescriptorError, needed_package
 from restride.interop.linear import LinearMap, linear_map
 from restride.tensor.device import Device
@@ -21,9 +22,9 @@ with needed_package("restride.interop.jax", "jax", "jax"):
 
 
 def resample(
-    x: jax.Array | npt.NDArray[Any],
+    x: jax.Array | Array,
     sizes: Iterable[SupportsIndex] | None = None,
-    scales: Iterable[Any] | None = None,
+    scales: Iterable[RealNumber] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
@@ -69,18 +70,18 @@ def resample(
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _apply(operator: LinearMap, x: jax.Array) -> Any:
+def _apply(operator: LinearMap, x: jax.Array) -> jax.Array:
     """Apply a LinearMap to an array; its gradient is the transposed map."""
     result = jax.ShapeDtypeStruct(operator.sizes_of(x.shape), x.dtype)
     # vmap adds a leading axis, which a LinearMap allows.
     return jax.pure_callback(operator, result, x, vmap_method="broadcast_all")
 
 
-def _forward(operator: LinearMap, x: jax.Array) -> tuple[Any, None]:
+def _forward(operator: LinearMap, x: jax.Array) -> tuple[jax.Array, None]:
     return _apply(operator, x), None
 
 
-def _backward(operator: LinearMap, _: None, grad: jax.Array) -> tuple[Any]:
+def _backward(operator: LinearMap, _: None, grad: jax.Array) -> tuple[jax.Array]:
     return (_apply(operator.transposed, grad),)
 
 

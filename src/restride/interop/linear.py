@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, SupportsIndex
 
+from restride.arguments import RealNumber
 from restride.dtypes import as_dtype
 from restride.errors import ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
@@ -71,7 +72,7 @@ def linear_map(
     x_sizes: Sequence[int],
     x_dtype: str,
     sizes: Iterable[SupportsIndex] | None,
-    scales: Iterable[Any] | None,
+    scales: Iterable[RealNumber] | None,
     axes: Iterable[SupportsIndex] | None,
     mode: ModeName | int | Enum | None,
     rules: RuleArguments,

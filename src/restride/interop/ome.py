@@ -20,7 +20,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 import zarr
@@ -36,7 +36,7 @@ from restride.stream.axes import AXES, KINDS, UNITS, SourceAxis, letters, stated
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.channels import WHITE, Channel, stated_channels
 from restride.stream.ends import Source
-from restride.stream.files import by_name, version
+from restride.stream.files import SourceArray, by_name, version
 from restride.stream.lazy import LazyArray, require_values, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.run import Streamed, open_devices, plan_stream, stream
@@ -49,6 +49,8 @@ from restride.weights.request import FilterArguments, fraction, members
 _AXES_OF_RANK = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 _VERSION = "0.5"
 
+_Value = TypeVar("_Value")
+
 _TYPES = tuple(name for name, element in DTYPES.items() if element not in EXTENSIONS)
 """Element types that Zarr supports."""
 
@@ -58,7 +60,7 @@ _PLANE, _CUBE = {"y": 512, "x": 512}, {"z": 64, "y": 64, "x": 64}
 
 @list_arguments(FilterArguments, {})
 def pyramid(
-    source: Any,
+    source: SourceArray,
     path: str | os.PathLike[str],
     levels: int = 5,
     *,
@@ -66,7 +68,7 @@ def pyramid(
     factor: float = 0.5,
     z_factor: float = 1,
     from_source: bool = False,
-    labels: Mapping[str, Any] | None = None,
+    labels: Mapping[str, SourceArray] | None = None,
     pixel_sizes: Sequence[float] | None = None,
     unit: str | None = None,
     time_unit: str | None = None,
@@ -321,7 +323,7 @@ class _Image:
         pixel = Fraction(self.sizes[before][axis], self.sizes[level][axis])
         return slope * (Fraction(centres.step, centres.denominator) or pixel), intercept  # one element has no slope
 
-    def attributes(self, name: str, places: Mapping[str, _Place]) -> dict[str, Any]:
+    def attributes(self, name: str, places: Mapping[str, _Place]) -> dict[str, object]:
         """The metadata of the image's group, the value of its key "ome"."""
         axes: list[dict[str, str]] = [{"name": letter, "type": KINDS[letter]} for letter in self.axes]
         for axis in axes:
@@ -356,7 +358,7 @@ class _Image:
         return {"version": _VERSION, "multiscales": [multiscale], **of_image}
 
 
-def _labels_of(image: _Image, axes: str, name: object, array: object, factors: Mapping[str, float]) -> _Image:
+def _labels_of(image: _Image, axes: str, name: object, array: SourceArray, factors: Mapping[str, float]) -> _Image:
     """Check a label image of ``image``, whose source has the axes ``axes`` in its order, and return its pyramid."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w-]*", name, re.ASCII):
         raise DescriptorError(f"labels must have names of letters, digits, '_' and '-', got {name!r}")
@@ -426,7 +428,7 @@ def _write(
     return levels
 
 
-def _channel(channel: Channel) -> dict[str, Any]:
+def _channel(channel: Channel) -> dict[str, object]:
     """A channel as the specification has it, but for its window."""
     return {**({"label": channel.name} if channel.name else {}), "color": channel.color or WHITE, "active": True}
 
@@ -435,7 +437,7 @@ _MAX_SEEN = 1 << 22
 """Maximum elements of a channel that are read again for its window."""
 
 
-def _windows(group: Any, image: _Image) -> Iterator[dict[str, float]]:
+def _windows(group: zarr.Group, image: _Image) -> Iterator[dict[str, float]]:
     """For each channel the elements to show, from black to full colour, and the range of its type.
 
     They are those of its smallest level if that is small, else the whole range. Floats have the range that is shown.
@@ -455,11 +457,11 @@ def _windows(group: Any, image: _Image) -> Iterator[dict[str, float]]:
 
 
 def _write_levels(
-    group: Any, image: _Image, arrays: Mapping[str, Any], state: Path, options: Mapping[str, Any]
+    group: zarr.Group, image: _Image, arrays: Mapping[str, Any], state: Path, options: Mapping[str, Any]
 ) -> dict[str, Streamed]:
     """Write the levels of one image that are not complete yet."""
     inner = group.require_group(image.folder) if image.folder else group
-    opened: list[Any] = []
+    opened: list[zarr.Array] = []
     levels = {}
     for level in range(len(image.sizes)):
         name = f"{image.folder}/{level}".lstrip("/")
@@ -471,7 +473,7 @@ def _write_levels(
     return levels
 
 
-def _begin(path: Path, state: Path, work: dict[str, Any]) -> bool:
+def _begin(path: Path, state: Path, work: Mapping[str, object]) -> bool:
     """Create the folder and describe the work in it; True if an interrupted call already did.
 
     Raises:
@@ -626,7 +628,7 @@ def _require_unit(argument: str, kind: str, unit: str | None) -> None:
         raise DescriptorError(f"{argument} must be one of {', '.join(UNITS[kind])}, got {unit!r}")
 
 
-def _by_axis(argument: str, axes: str, values: Sequence[object]) -> dict[str, Any]:
+def _by_axis(argument: str, axes: str, values: Sequence[_Value]) -> dict[str, _Value]:
     if len(values) != len(axes):
         raise DescriptorError(f"{argument} must be one number for each of the axes {axes!r}, got {tuple(values)}")
     return dict(zip(axes, values, strict=True))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any, SupportsIndex, Unpack
 
+from restride.arguments import RealNumber
 from restride.errors import DescriptorError, UnsupportedError, needed_package
 from restride.interop.linear import LinearMap, linear_map
 from restride.tensor.device import Device
@@ -19,7 +20,7 @@ with needed_package("restride.interop.torch", "torch", "torch"):
 def resample(
     x: torch.Tensor,
     sizes: Iterable[SupportsIndex] | None = None,
-    scales: Iterable[Any] | None = None,
+    scales: Iterable[RealNumber] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
@@ -97,5 +98,5 @@ class _Apply(torch.autograd.Function):  # type: ignore[misc] # torch may be miss
         return _Apply.apply(tangent, ctx.operator)
 
     @staticmethod
-    def vmap(_info: Any, in_dims: tuple[int, None], x: torch.Tensor, operator: LinearMap) -> tuple[torch.Tensor, int]:
+    def vmap(_: object, in_dims: tuple[int, None], x: torch.Tensor, operator: LinearMap) -> tuple[torch.Tensor, int]:
         return _Apply.apply(x.movedim(in_dims[0], 0), operator), 0

@@ -106,7 +106,7 @@ class Video:
                 thread.submit(arrays.close)
             thread.shutdown(wait=False)  # do not wait: garbage collection may run this in that very thread
 
-    def _arrays(self) -> Generator[Any, None, None]:
+    def _arrays(self) -> Generator[npt.NDArray[np.uint8], None, None]:
         """Frames as arrays. Runs in the thread that decodes."""
         with closing(_decode(self._path)) as decoded:
             for number, frame in enumerate(decoded):
@@ -120,7 +120,7 @@ class Video:
                     )
 
 
-def _decode(path: str) -> Generator[Any, None, None]:
+def _decode(path: str) -> Generator[av.VideoFrame, None, None]:
     """Decode the best video stream and yield its frames.
 
     FFmpeg's frame threads stay off: if one of several decoded frames is damaged, PyAV drops all of them.
@@ -157,7 +157,7 @@ def _decode(path: str) -> Generator[Any, None, None]:
             ) from error
 
 
-def _colors(frame: Any) -> PreprocessOptions:
+def _colors(frame: av.VideoFrame) -> PreprocessOptions:
     """The value of ``Video.colors`` for a frame."""
     form, matrix = _FORMATS.get(frame.format.name), _MATRICES.get(_matrix(frame))
     if form is None or matrix is None or frame.width % 2 or frame.height % 2:
@@ -166,19 +166,19 @@ def _colors(frame: Any) -> PreprocessOptions:
     return {"input": form, "matrix": matrix, "full_range": _range(frame) == _FULL}
 
 
-def _matrix(frame: Any) -> int:
+def _matrix(frame: av.VideoFrame) -> int:
     if frame.colorspace != _UNSPECIFIED:
         return int(frame.colorspace)
     return _BT709 if frame.width >= 1280 or frame.height > 576 else _BT601
 
 
-def _range(frame: Any) -> int:
+def _range(frame: av.VideoFrame) -> int:
     if frame.color_range in (_LIMITED, _FULL):
         return int(frame.color_range)
     return _FULL if frame.format.name.startswith(("yuvj", "gray")) else _LIMITED
 
 
-def _require_matrix(frame: Any) -> None:
+def _require_matrix(frame: av.VideoFrame) -> None:
     if not frame.format.is_rgb and _matrix(frame) not in _SWSCALE_MATRICES:
         raise UnsupportedError(
             f"frames must be RGB, or YUV of a matrix in {_SWSCALE_MATRICES} of H.273, got {frame.format.name} of "
@@ -186,7 +186,7 @@ def _require_matrix(frame: Any) -> None:
         )
 
 
-def _rgb(frame: Any) -> Any:
+def _rgb(frame: av.VideoFrame) -> Any:
     """A frame as u8[rows, columns, 3], converted by swscale with its matrix and range.
 
     Raises:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from restride.arguments import flag, list_arguments, require_listed
+from restride.arguments import RealNumber, flag, list_arguments, require_listed
 from restride.arithmetic import Numbers
 from restride.dtypes import Array, DTypeLike, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, prefixed, shown, warn_caller
@@ -43,7 +43,7 @@ _REFUSED = ("axes", "window", "source_sizes", "sum_scale", "out")
 def resample(
     data: _Labelled,
     sizes: Mapping[Hashable, int] | None = None,
-    scales: Mapping[Hashable, Any] | None = None,
+    scales: Mapping[Hashable, RealNumber] | None = None,
     *,
     mode: ModeName | int | Enum | None = None,
     skipna: bool = False,
@@ -110,7 +110,7 @@ def resample(
             raise DescriptorError(f"{refused} is not accepted where dimensions are named, got {value!r}")
     if named.get("layout") is not None and is_permutation(named["layout"]):
         raise DescriptorError(f"layout {named['layout']!r} permutes dimensions, which stay: transpose the result")
-    resize: Callable[..., Any] = _resampled
+    resize: Callable[..., object] = _resampled
     if flag("skipna", skipna):
         _require_mean(named)
         resize = _mean_of_numbers
@@ -133,12 +133,12 @@ def resample(
 
 
 def _elements(
-    resize: Callable[..., Any],
+    resize: Callable[..., object],
     variable: xr.Variable,
     argument: str,
-    asked: Mapping[Hashable, Any],
-    named: dict[str, Any],
-) -> Any:
+    asked: Mapping[Hashable, RealNumber],
+    named: Mapping[str, object],
+) -> object:
     """The elements, resized along the dimensions of ``asked`` that the variable has; an array of the same kind."""
     dims = [dim for dim in asked if dim in variable.dims]
     along = {argument: tuple(asked[dim] for dim in dims), "axes": tuple(map(variable.dims.index, dims)), **named}
@@ -167,7 +167,7 @@ def _resampled(x: Any, **along: Any) -> Any:
     return resample_array(x, **along).numpy()
 
 
-def _require_mean(named: dict[str, Any]) -> None:
+def _require_mean(named: Mapping[str, object]) -> None:
     """Require the arguments of a mean of elements, for ``skipna``."""
     if named["mode"] not in ("area", "area_weighted"):
         raise DescriptorError(f"skipna goes with the modes 'area' and 'area_weighted', not {named['mode']!r}")
@@ -198,8 +198,8 @@ def _centres(
     data: xr.DataArray | xr.Dataset,
     resized: Sequence[xr.Variable],
     argument: str,
-    asked: Mapping[Hashable, Any],
-    named: dict[str, Any],
+    asked: Mapping[Hashable, RealNumber],
+    named: Mapping[str, object],
 ) -> dict[Hashable, _Centres]:
     """For each dimension that changes, the positions of outputs along it, by the rules for the types of ``resized``.
 
