@@ -6,14 +6,14 @@ from collections.abc import Collection
 
 from restride.errors import did_you_mean
 
-_SIZES = ("sizes", "input_sizes")
-_IMAGE_SIZES = ("sizes=(rows, columns)",)
+_IMAGE_SIZES = ("sizes=(rows, columns)", "input_sizes=(rows, columns)")
 _SCALES = ("scales",)
 _FILL = ("fill", "extrapolation_value")
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("size", "shape", "output_size", "new_size", "target_size"), _SIZES),
-    **dict.fromkeys(("dsize", "crop_size", "img_size", "image_size", "output_shape"), _IMAGE_SIZES),
+    "shape": ("sizes", "input_sizes"),
+    **dict.fromkeys(("size", "output_size", "new_size", "target_size", "dsize", "crop_size"), _IMAGE_SIZES),
+    **dict.fromkeys(("img_size", "image_size", "output_shape"), _IMAGE_SIZES),
     **dict.fromkeys(("scale_factor", "scale_factors", "scale", "zoom", "factor", "fx", "fy"), _SCALES),
     **dict.fromkeys(("interpolation", "resample", "method", "resampling", "order", "interp"), ("mode",)),
     "align_corners": ("coordinates='align_corners'",),
@@ -37,6 +37,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "image_mean": ("mean",),
     "image_std": ("std",),
     **dict.fromkeys(("dst", "output"), ("out",)),
+    "device": ("devices=[rs.Device(0)]",),
     "starts": ("offsets",),
     "steps": ("strides",),
     **dict.fromkeys(("longest_edge", "long_side", "longest"), ("longer",)),
@@ -101,6 +102,19 @@ METHODS = {
     **dict.fromkeys(("save", "show", "tofile"), "rs.imwrite(path, x), or np.save(path, x.numpy())"),
 }
 """For methods of other libraries' arrays ours."""
+
+COMMANDS = {
+    **dict.fromkeys(("convert", "cast", "astype"), "reorder x.npy y.npy --to f16"),
+    **dict.fromkeys(("transpose", "permute", "layout"), "reorder x.npy y.npy --layout 'NCHW->NHWC'"),
+    **dict.fromkeys(("rescale", "zoom", "interpolate", "upsample"), "resample x.npy y.npy --scales 2 2"),
+    **dict.fromkeys(("scale", "thumbnail", "mogrify"), "resize photo.jpg small.jpg --shorter 256"),
+    **dict.fromkeys(("flip", "flop", "mirror"), "slice photo.png flipped.png '[:, ::-1]'"),
+    **dict.fromkeys(("draw", "print", "describe"), "show LAYOUT"),
+    **dict.fromkeys(("info", "list", "gpus"), "devices"),
+    **dict.fromkeys(("check", "verify", "validate"), "test smoke"),
+    **dict.fromkeys(("benchmark", "speed"), "bench"),
+}
+"""For commands of other programs ours, with what they need."""
 
 
 def argument_here(name: str, known: Collection[str]) -> str:

@@ -124,6 +124,16 @@ def test_a_damaged_file_ends_the_command_or_is_skipped_and_named(tmp_path, resiz
 
 
 @pytest.mark.usefixtures("vulkan_device", "photos")
+@pytest.mark.parametrize("skips", [(), ("--skip-bad",)])
+def test_a_missing_device_is_not_blamed_on_the_first_file_of_a_folder(tmp_path, resize, skips):
+    """A device that is not there is an error of its own, before any file is read, and nothing is written."""
+    code, out, err = resize("photos", "small", "--shorter", 10, "--device", "no such GPU", *skips)
+    assert (code, out) == (4, "")
+    assert err[-1].startswith("restride: no device matches the device selector 'no such GPU'; present are ")
+    assert not (tmp_path / "small").exists()
+
+
+@pytest.mark.usefixtures("vulkan_device", "photos")
 def test_an_error_about_one_of_several_files_names_it_or_is_skipped(tmp_path, resize):
     options = ("--shorter", 10, "--premultiply")
     code, out, err = resize("drawing.png", "photo.png", "small", *options)

@@ -197,6 +197,10 @@ def test_an_index_may_follow_the_values_of_an_option():
     ("words", "message"),
     [
         ("resmple a.npy b.npy", "). Did you mean 'resample'? (see `restride --help`)"),
+        ("convert a.npy b.npy --to f16", "; it is `restride reorder x.npy y.npy --to f16` here (see"),
+        ("transpose a.npy b.npy", "; it is `restride reorder x.npy y.npy --layout 'NCHW->NHWC'` here (see"),
+        ("scale a.jpg b.jpg", "; it is `restride resize photo.jpg small.jpg --shorter 256` here (see"),
+        ("info", "; it is `restride devices` here (see"),
         ("prfiles", "Did you mean 'profiles'?"),  # also where the laboratory is not installed
         ("report comprae a b", "(choose from compare, show, merge, html, junit). Did you mean 'compare'?"),
         ("resample a.npy b.npy --antialais", "--antialais. Did you mean '--antialias'? (see `restride resample --h"),
@@ -213,7 +217,7 @@ def test_an_index_may_follow_the_values_of_an_option():
         ("test smoke --list --op resampel", "Did you mean 'resample'?"),
         (
             "resize a.npy b.npy --sizes 224x224",
-            "expected 2 arguments; numbers are separated by spaces, such as 480 640 (",
+            "expected 2 arguments; numbers are separated by spaces, rows before columns, such as 480 640 (",
         ),
         ("resample a.npy b.npy --axes 0,1", "invalid int value: '0,1'; numbers are separated by spaces"),
         ("test smoke --shader a.comp --as strided_cpy", "Did you mean 'strided_copy'?"),

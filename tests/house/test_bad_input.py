@@ -193,7 +193,7 @@ ROWS = [
     Row("resample: linear of f64", lambda t: rs.resample(t.empty("f64", 2, 8), (3,)),
         ("type f64 are not", "f32, f16, bf16, u8, s8, s32, s16, u16", "f64[2,8]{1,0}"), rs.UnsupportedError),
     Row("resample: linear of pred", lambda t: rs.resample(X > 3, (3,), out=t.out),
-        ("elements of type pred are not interpolated", "pred[2,8]{1,0}", "reorder converts"), rs.UnsupportedError),
+        ("type pred are not interpolated", "pred[2,8]{1,0}", "astype('float32') converts"), rs.UnsupportedError),
     Row("resample: more sizes than axes", lambda t: rs.resample(t.x, (3, 4, 5), out=t.out),
         ("sizes (3, 4, 5)", "more than the 2 axes", HERE)),
     Row("resample: channels by default", lambda t: rs.resample(t.empty("u8", 6, 8, 3), (4, 4)),

@@ -10,7 +10,15 @@ import restride as rs
 
 TABLE = r"""
 rs.resample(photo, size=(24, 32))
-    TypeError: resample() got an unexpected keyword argument 'size'; it is sizes here
+    TypeError: resample() got an unexpected keyword argument 'size'; it is sizes=(rows, columns) here
+rs.resize(photo, size=(32, 24))
+    TypeError: resize() got an unexpected keyword argument 'size'; it is sizes=(rows, columns) here
+rs.crop_resize(photo, [(0, 0, 9, 9)], target_size=(32, 24))
+    TypeError: crop_resize() got an unexpected keyword argument 'target_size'; it is sizes=(rows, columns) here
+rs.Preprocess(output_size=(32, 24))
+    TypeError: Preprocess() got an unexpected keyword argument 'output_size'; it is sizes=(rows, columns) here
+rs.strided_slice(x, (0, 0, 0), shape=(1, 1, 1), strides=(1, 1, 1))
+    TypeError: strided_slice() got an unexpected keyword argument 'shape'; it is sizes here
 rs.resample(photo, scale_factor=0.5)
     TypeError: resample() got an unexpected keyword argument 'scale_factor'; it is scales here
 rs.resample(photo, dsize=(32, 24))
@@ -92,9 +100,9 @@ rs.resize(photo, 256)
 rs.resize(photo, np.int64(256))
     DescriptorError: sizes must be rows and columns, got 256: shor ... es=(256, 256) a square, for u8[48,64,3]{2,1,0}
 rs.resize(photo)
-    DescriptorError: resize needs one of sizes, shorter, longer, fit, cover, got none, for u8[48,64,3]{2,1,0}
+    DescriptorError: resize needs one of sizes=(rows, columns), shorter, longer, fit, cover, got none, for u8[48,64,3]
 rs.resize(photo, (24, 32), shorter=24)
-    DescriptorError: resize needs one of sizes, shorter, longer, f ... 24, 32) and shorter=24, for u8[48,64,3]{2,1,0}
+    DescriptorError: resize needs one of sizes=(rows, columns), sh ... 24, 32) and shorter=24, for u8[48,64,3]{2,1,0}
 rs.resize(photo, shorter=0)
     DescriptorError: shorter must be 1 or more, got 0, for u8[48,64,3]{2,1,0}
 rs.resize(photo, shorter=2.5)
@@ -107,6 +115,10 @@ rs.resize(photo, cover=(24, 32, 3))
     DescriptorError: cover must be rows and columns, both 1 or more, got (24, 32, 3), for u8[48,64,3]{2,1,0}
 rs.resize(photo, (24, 32), dtype="f32")
     TypeError: resize() got an unexpected keyword argument 'dtype'; rs.resample has it
+rs.resize(photo, scale=0.5)
+    TypeError: resize() got an unexpected keyword argument 'scale' ... scales=(0.5, 0.5), with axes=(0, 1) for rows and
+rs.resize(photo, fx=0.5, fy=0.5)
+    TypeError: resize() got an unexpected keyword argument 'fx' ... scales=(0.5, 0.5), with axes=(0, 1) for rows and
 rs.resize(photo, (24, 32), device=other)
     TypeError: resize() got an unexpected keyword argument 'device'; rs.asarray(array, device=...) puts an array
 rs.resize(photo, longest_edge=24)
@@ -170,9 +182,9 @@ rs.plan_resample(photo, None, (24, 32))
 rs.Chain()(photo)
     TypeError: a chain is not called: rs.LazyArray(x, chain)[:] ... rs.stream(x, destination, chain) writes it in chunks
 rs.dask.resample(photo, size=(24, 32))
-    TypeError: resample() got an unexpected keyword argument 'size'; it is sizes here
+    TypeError: resample() got an unexpected keyword argument 'size'; it is sizes=(rows, columns) here
 rs.xarray.resample(labelled, size={"y": 24})
-    TypeError: resample() got an unexpected keyword argument 'size'; it is sizes here
+    TypeError: resample() got an unexpected keyword argument 'size'; it is a dict here: sizes={'y': ...}
 rs.tensor([1, 2])
     AttributeError: module 'restride' has no attribute 'tensor'; it is rs.asarray here
 rs.zeros((2, 3))
@@ -203,6 +215,14 @@ rs.open("photo.jpg")
     AttributeError: module 'restride' has no attribute 'open'; it is rs.imread here
 rs.resampel(photo)
     AttributeError: module 'restride' has no attribute 'resampel'. Did you mean 'resample'?
+rs.asarray(photo, device="radeon")
+    DescriptorError: device must be a restride.Device, got 'radeon'; rs.Device('radeon') opens one, and rs.
+rs.set_default_device(0)
+    DescriptorError: the default device is a restride.Device or None, not 0; rs.Device(0) opens one, and rs.devices()
+rs.stream(photo, np.zeros_like(photo), rs.Chain(), device=other)
+    TypeError: stream() got an unexpected keyword argument 'device'; it is devices=[rs.Device(0)] here
+rs.resample(photo, (24, 32), axes=(0, 1), like="torch", antialias=True)
+    DescriptorError: antialias True contradicts like 'torch', whic ... 'nearest', the default: say mode='bilinear', for
 rs.asarray(x, device=other)
     DescriptorError: <restride.Tensor u8[48,64,3]{2,1,0} on ... lies on another device than ... pass tensor.numpy()
 rs.Device(memory_limit="1 gigabyte")
@@ -254,9 +274,21 @@ rs.stream(photo, np.zeros_like(photo), rs.Chain(), memory=1)
 rs.stream(photo, np.zeros_like(photo), rs.Chain(), memry="1GB")
     TypeError: stream() got an unexpected keyword argument 'memry'. Did you mean 'memory'?
 rs.resample(photo.astype(np.float64), (24, 32), axes=(0, 1))
-    UnsupportedError: elements of type f64 are not interpolated, t ... dtype='f32' computes in f32, and ... every type
+    UnsupportedError: elements of type f64 are ... .astype('float32') converts, or dtype='f32' computes in f32, and
+rs.resample(photo.astype(np.int64), (24, 32), axes=(0, 1))
+    UnsupportedError: elements of type s64 are not interpolated, t ... are; x.astype('float32') converts, and ... every
+rs.resize(photo.astype(np.float64), (24, 32))
+    UnsupportedError: elements of type f64 are not interpolated, t ... are; x.astype('float32') converts, and ... every
+rs.resize(photo.astype(np.int64), (24, 32))
+    UnsupportedError: elements of type s64 are not interpolated, t ... are; x.astype('float32') converts, and ... every
+rs.crop_resize(photo.astype(np.int64), [(0, 0, 9, 9)], (4, 4), axes=(0, 1))
+    UnsupportedError: mode 'linear' of crop_resize has the element ... not s64; x.astype('float32') converts, for s64
+rs.resample_backward(photo.astype(np.float64), (24, 32), axes=(0, 1))
+    UnsupportedError: grad must be f32, f16, bf16, not f64; grad.astype('float32') converts, for f64[48,64,3]{2,1,0}
+rs.compat.cv2.resize(photo.astype(np.int64), (4, 4))
+    UnsupportedError: src s64[48,64,3]{2,1,0} has elements of type ... src.astype('float32') converts, and INTER_NEAREST
 rs.resample_backward(photo, size=(24, 32))
-    TypeError: resample_backward() got an unexpected keyword argument 'size'; it is input_sizes here
+    TypeError: resample_backward() got an unexpected keyword argum ... 'size'; it is input_sizes=(rows, columns) here
 rs.quantize(photo, 0.5, dtype="int7")
     DescriptorError: dtype: unknown element type 'int7'; ... , for u8[48,64,3]{2,1,0}. Did you mean 'int8'?
 rs.yuv_to_rgb(photo)

@@ -10,6 +10,7 @@ from support.judges import judge
 
 import restride as rs
 from restride import words
+from restride.command.parser import SUMMARIES
 from restride.errors import (
     DescriptorError,
     DeviceLost,
@@ -133,6 +134,8 @@ def test_no_word_of_another_library_is_one_of_ours():
         assert not hasattr(rs, name), name
     for name in words.METHODS:
         assert name not in dir(rs.Tensor), name
+    assert words.COMMANDS.keys().isdisjoint(SUMMARIES)
+    assert {here.split()[0] for here in words.COMMANDS.values()} <= SUMMARIES.keys()
     for here in (*words.FUNCTIONS.values(), *words.METHODS.values()):
         for owner, name in re.findall(r"\b(rs|x)\.(\w+)", here):
             assert hasattr({"rs": rs, "x": rs.Tensor}[owner], name), here

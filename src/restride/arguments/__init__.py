@@ -254,7 +254,8 @@ def unexpected(
     """The error about the first of ``arguments`` that is not ``listed``."""
     unknown = next(name for name in arguments if name not in listed)
     name = function.__qualname__.removesuffix(".__init__").removesuffix(".__call__")
-    places = [f"; {place}" for place, names in {**elsewhere, **_OF_ARRAYS}.items() if unknown in names]
+    of_arrays = _NOWHERE if "devices" in listed else _OF_ARRAYS
+    places = [f"; {place}" for place, names in {**elsewhere, **of_arrays}.items() if unknown in names]
     hint = places[0] if places else argument_here(unknown, listed)
     return TypeError(f"{name}() got an unexpected keyword argument {unknown!r}{hint}")
 

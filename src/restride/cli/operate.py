@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from functools import cache, partial
+from contextlib import closing, contextmanager
+from functools import partial
 from inspect import signature
 from operator import attrgetter
 from pathlib import Path
@@ -105,20 +104,8 @@ def run(options: argparse.Namespace) -> int:
         files.require_apart(named, output)  # files of options, such as --boxes
     if options.output in outputs.values():
         return _run_one(_of_file(options, *outputs.popitem()))
-    with ExitStack() as stack:
-        return _run_several(options, outputs, _opened_once(options, stack))
-
-
-def _opened_once(options: argparse.Namespace, stack: ExitStack) -> Callable[[], Device]:
-    """A function for several threads that opens the device until ``stack`` closes, and returns it at every call."""
-    opened = cache(lambda: stack.enter_context(open_device(options)))
-    lock = threading.Lock()
-
-    def device() -> Device:
-        with lock:
-            return opened()
-
-    return device
+    with open_device(options) as device:  # before any file, so that no file is named where there is none
+        return _run_several(options, outputs, device)
 
 
 def _packs_or_unpacks(options: argparse.Namespace, command: FileCommand) -> bool:
@@ -152,10 +139,8 @@ def _run_one(options: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], device: Callable[[], Device]) -> int:
+def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], device: Device) -> int:
     """Write the results of files to a folder.
-
-    device: opens the device, once a file was read, and returns the open one from then on.
 
     Raises:
         RestrideError: that of the first file that cannot be done; a note says how many were written before it.
@@ -196,7 +181,7 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
                 written += 1
                 progress.step(source.name)
         if written:
-            _print_time(start, device(), "files read, kernels prepared and results written")
+            _print_time(start, device, "files read, kernels prepared and results written")
     except (RestrideError, KeyboardInterrupt) as error:
         if written:
             error.add_note(f"{written} of {len(outputs)} files are written")
@@ -216,7 +201,7 @@ class _Done(NamedTuple):
     content: Content
 
 
-def _done(several: argparse.Namespace, device: Callable[[], Device], paths: tuple[Path, Path], take: Take) -> _Done:
+def _done(several: argparse.Namespace, device: Device, paths: tuple[Path, Path], take: Take) -> _Done:
     """Read the first of two files, compute its result and encode it as the second."""
     options = _of_file(several, *paths)
     take(files.decoded_nbytes(options.input))
@@ -224,7 +209,7 @@ def _done(several: argparse.Namespace, device: Callable[[], Device], paths: tupl
     with prefixed(str(options.input)):
         operation = _operation(options, file)
         take(operation.result.nbytes)
-        output = _computed(operation, file.tensor(device()), options.output)
+        output = _computed(operation, file.tensor(device), options.output)
     return _Done(operation, file, output, output.content(options.output))
 
 

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import restride
 from restride.command.process import EXPLAINED, Exit, UsageError
 from restride.errors import DeviceNotFound, UnsupportedError, command_text, did_you_mean
+from restride.words import COMMANDS
 
 if TYPE_CHECKING:
     from restride.tensor.device import Device
 
 _DESCRIPTION = """\
-Changes the layout, the element type and the size of tensors and images on any Vulkan device, mostly in one dispatch.
-`restride COMMAND --help` explains a command, with examples."""
+restride runs a vision model's image processor on a Vulkan GPU, with the bits of Pillow and without torch. It also
+changes the layout, the element type and the size of any tensor, mostly in one dispatch. `restride COMMAND --help`
+explains a command, with examples."""
 
 _EXAMPLES = """\
 examples:
@@ -97,10 +99,12 @@ _PROGRAM = "restride"
 _COMMAND = "COMMAND"
 
 TOUR = """\
-restride changes the layout, the element type and the size of tensors and
-images, on a GPU or any other Vulkan device; numpy can check each result.
+restride runs a vision model's image processor on a Vulkan GPU, with the bits
+of Pillow and without torch. It also changes the layout, the element type and
+the size of any tensor; numpy can check each result.
 
-Four commands to try:
+Five commands to try:
+  restride vision model photos -o inputs.npz
   restride resize photo.jpg small.jpg --sizes 480 640
   restride doctor                          what is missing here, and the fix
   restride demo --no-photo                 crop, flip, transpose and resize
@@ -198,8 +202,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise ``UsageError`` with the message and the help command to read."""
-        is_joined = re.search(r"expected [2-9] arguments|invalid int value: '\d+[x,]", message)
-        hint = "; numbers are separated by spaces, such as 480 640" if is_joined else ""
+        is_joined = re.search(r"expected ([2-9]) arguments|invalid int value: '\d+[x,]", message)
+        order = ", rows before columns" if is_joined and is_joined[1] == "2" else ""
+        hint = f"; numbers are separated by spaces{order}, such as 480 640" if is_joined else ""
         raise UsageError(f"{message}{hint} (see `{self.prog} --help`)")
 
     def parse_known_args(  # type: ignore[override] # argparse's overloads for other types of namespaces
@@ -256,7 +261,10 @@ class Parser(argparse.ArgumentParser):
             return
         known = tuple(map(str, action.choices))
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse's own type
-            hint = did_you_mean(value, {*known, *(SUMMARIES if self.prog == _PROGRAM else ())})
+            is_whole = self.prog == _PROGRAM
+            ours = COMMANDS.get(value) if is_whole else None
+            nearest = did_you_mean(value, {*known, *(SUMMARIES if is_whole else ())})
+            hint = f"; it is `restride {ours}` here" if ours else nearest
         else:
             from restride.weights import word_elsewhere  # on use, because an overview imports nothing of the library
 

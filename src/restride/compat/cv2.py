@@ -131,8 +131,8 @@ def _require_image(x: Tensor, mode: str, what: str) -> None:
         )
     if x.dtype.name not in types:
         raise UnsupportedError(
-            f"{what} has elements of type {x.dtype}, and {_named(mode)} takes {', '.join(types)}: convert it to one of "
-            f"these first{'' if types is _MOVED_TYPES else ', or take INTER_NEAREST'}"
+            f"{what} has elements of type {x.dtype}, and {_named(mode)} takes {', '.join(types)}: "
+            f"src.astype('float32') converts{'' if types is _MOVED_TYPES else ', and INTER_NEAREST takes more types'}"
         )
     if not x.desc.numel:
         raise DescriptorError(f"{what} has no elements")

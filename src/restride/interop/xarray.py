@@ -95,6 +95,7 @@ def resample(
             f"data must be a DataArray or a Dataset, got {type(data).__name__}; rs.resample takes arrays"
         )
     dims = {f"dimensions go into a dict: sizes={{{dim!r}: ...}}": {dim} for dim in data.sizes if isinstance(dim, str)}
+    dims[f"it is a dict here: sizes={{{next(iter(data.sizes), 'y')!r}: ...}}"] = {"size"}
     require_listed(resample, {name: value for name, value in arguments.items() if name not in _REFUSED}, dims)
     if (sizes is None) == (scales is None):
         raise DescriptorError(f"resample needs sizes or scales, and not both: {sizes!r} and {scales!r}")

@@ -428,7 +428,8 @@ def backward_plan(
             require_no_channels("grad", src.rank, forward.new, input_sizes, request.like)
         for type_, argument in ((src.dtype, "grad"), (asked.dtype, "dtype")):
             if type_.name not in GRADIENT_TYPES:
-                raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
+                rule = f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}"
+                raise UnsupportedError(rule + ("; grad.astype('float32') converts" if argument == "grad" else ""))
         backward = forward.transposed()
     return _planned(src, out, limits, backward, asked)
 
@@ -553,20 +554,26 @@ def _sums(src: TensorDesc, resized: Resizing, asked: Asked) -> TensorDesc:
         UnsupportedError: elements are not interpolated.
     """
     if not (resized.moves or src.dtype.name in INTERPOLATED_TYPES or is_narrowed(src.dtype, asked.dtype)):
-        types = ", ".join(INTERPOLATED_TYPES)
-        rule = f"elements of type {src.dtype} are not interpolated, those of {types} are; "
         with ErrorContext(src):
-            raise UnsupportedError(in_f32(rule, src.dtype, ", and nearest modes take every type"))
+            raise not_interpolated(src.dtype)
     return packed(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
 
 
-def in_f32(rule: str, src: DType, also: str = "") -> Message:
-    """The message that ``src`` is not interpolated: the rule, and how to get f32. also: what else one may do."""
-    if src == "f64":
-        python, command = "dtype='f32' computes in f32", "--to f32 computes in f32"
-    else:
-        python, command = "rs.reorder converts: dtype='f32'", "`restride reorder --to f32` converts"
+def in_f32(rule: str, src: DType, also: str = "", *, has_dtype: bool = True) -> Message:
+    """The message that ``src`` is not interpolated: the rule, and how to get f32.
+
+    also: what else one may do. has_dtype: the function that was called takes a type of the result.
+    """
+    python, command = "x.astype('float32') converts", "`restride reorder --to f32` converts"
+    if src == "f64" and has_dtype:
+        python, command = f"{python}, or dtype='f32' computes in f32", f"{command}, or --to f32 computes in f32"
     return Message.of(rule, python + also, command + also)
+
+
+def not_interpolated(src: DType, *, has_dtype: bool = True) -> UnsupportedError:
+    """The error that elements of ``src`` are not interpolated; has_dtype: as of ``in_f32``."""
+    rule = f"elements of type {src} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are; "
+    return UnsupportedError(in_f32(rule, src, ", and nearest modes take every type", has_dtype=has_dtype))
 
 
 def is_narrowed(src: DType, result: DType) -> bool:

@@ -14,7 +14,7 @@ from restride.layout import TensorDesc
 from restride.layout.argument import family
 from restride.ops.perform import cached
 from restride.ops.reorder import reorder
-from restride.ops.resample import resample
+from restride.ops.resample import not_interpolated, resample
 from restride.plan.problem import MAX_CHANNELS
 from restride.plan.two_sources import CODES, light_kernels
 from restride.tensor.arrays import asarray
@@ -22,6 +22,7 @@ from restride.tensor.images import image_of, imread
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import Request, keeping_aspect, resized_axes
 from restride.weights.like.libraries import Library, ModeName
+from restride.words import ARGUMENTS
 
 
 class ResizeArguments(TypedDict, total=False):
@@ -38,7 +39,11 @@ class ResizeArguments(TypedDict, total=False):
     premultiply: bool
 
 
-_ELSEWHERE = {"rs.resample has it": signature(resample).parameters}
+_SCALES = [name for name, ours in ARGUMENTS.items() if ours == ("scales",)]
+_ELSEWHERE = {
+    "rs.resample has it": signature(resample).parameters,
+    "rs.resample has it: scales=(0.5, 0.5), with axes=(0, 1) for rows and columns": _SCALES,
+}
 
 _DEFAULTS = {"linear_light": False, "premultiply": False}
 """The arguments whose default is not None."""
@@ -163,10 +168,7 @@ def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) ->
     if like is None and mode in (None, "linear", "cubic") and antialias in (None, True):
         filters |= {"antialias": True, "exclude_outside": True, "cubic_a": -0.5 if mode == "cubic" else None}
     if desc.dtype == "f64" and Request(**filters).settled("f64")[0].mode != "nearest":
-        raise UnsupportedError(
-            f"resize does not interpolate elements of type {desc.dtype}: resample to dtype f32 computes in f32, "
-            f"reorder converts, and nearest modes take every type"
-        )
+        raise not_interpolated(desc.dtype, has_dtype=False)
     channels = _channels_with_alpha(desc.sizes, both)
     linear_light, premultiply = (flag(name, options.get(name, False)) for name in ("linear_light", "premultiply"))
     if linear_light or premultiply:
@@ -189,7 +191,7 @@ def _sizes(old: tuple[int, int], sizes: object, options: ResizeArguments) -> Any
         if options.get(name) is not None:
             given[name] = options.get(name)
     if len(given) != 1:
-        rule = f"resize needs one of sizes, {', '.join(KEEP_ASPECT)}, got "
+        rule = f"resize needs one of sizes=(rows, columns), {', '.join(KEEP_ASPECT)}, got "
         named = " and ".join(f"{name}={shown(value)}" for name, value in given.items()) or "none"
         raise DescriptorError(Message.of(rule, named, " and ".join(f"--{name}" for name in given)))
     ((name, value),) = given.items()

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from restride.arguments import as_bytes, flag
-from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
+from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError, shown
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.steps import RESULT, SOURCE, Between, Step, Steps
@@ -355,9 +355,17 @@ def set_default_device(device: Device | None) -> None:
     """
     global _default, _is_set
     if device is not None and not isinstance(device, Device):
-        raise DescriptorError(f"the default device is a restride.Device or None, not {device!r:.80}")
+        raise DescriptorError(
+            f"the default device is a restride.Device or None, not {device!r:.80}; {opened_by_name(device)}"
+        )
     with _default_lock:
         _default, _is_set = device, device is not None
+
+
+def opened_by_name(value: object) -> str:
+    """Advice for what stands where a ``Device`` belongs, such as its name."""
+    selector = shown(value) if isinstance(value, str | int) else "'part of its name'"
+    return f"rs.Device({selector}) opens one, and rs.devices() lists them"
 
 
 def _unlock_in_child() -> None:

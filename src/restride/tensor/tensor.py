@@ -21,7 +21,7 @@ from restride.runtime import ExternalMemory, Memory, export_kp_tensor
 from restride.runtime.cuda_driver import ordinal
 from restride.runtime.host_memory import HOST_MEMORY
 from restride.tensor.cuda import cuda_bytes
-from restride.tensor.device import Device, default_device
+from restride.tensor.device import Device, default_device, opened_by_name
 from restride.tensor.dlpack import CPU, CUDA, capsule_over
 from restride.words import METHODS as MISSING
 
@@ -645,7 +645,7 @@ def _device_remedy(value: object) -> str:
     try:
         as_dtype(value)
     except DescriptorError:
-        return "restride.Device opens one by name"
+        return opened_by_name(value)
     return f"x.astype({value!r}) converts"
 
 

@@ -590,7 +590,13 @@ def _in_our_words(like: str, profile: Profile, arguments: dict[str, Any]) -> tup
         wins = fixed.get(name, DEFAULTS[name])
         if wins is None or value != wins:  # None is tested first, because comparing an array gives an array
             has = "none" if wins is None else repr(wins)
-            raise DescriptorError(f"{name} {value!r} contradicts like {like!r}, which has {has} in mode {word!r}")
+            rule = f"{name} {value!r} contradicts like {like!r}, which has {has} in mode {word!r}"
+            smooth = [known for known, meaning in profile.modes.items() if meaning.antialiased is not None]
+            if name != "antialias" or not value or not smooth:
+                raise DescriptorError(rule)
+            other = "bilinear" if "bilinear" in smooth else smooth[0]
+            default = "" if "mode" in arguments else ", the default"
+            raise DescriptorError(Message.of(f"{rule}{default}: say ", f"mode={other!r}", f"--mode {other}"))
     coordinates = others.get("coordinates", DEFAULTS["coordinates"])
     if profile.coordinates and coordinates not in profile.coordinates and "coordinates" in mode.free:
         known = " and ".join(map(repr, profile.coordinates))
