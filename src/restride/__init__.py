@@ -1,4 +1,4 @@
-"""restride: any tensor layout to any other, any size to any other, on any Vulkan device."""
+"""restride runs a vision model's image processor on a Vulkan GPU, with the bits of Pillow and without torch."""
 
 import os
 import signal

@@ -204,10 +204,15 @@ def needed_package(what: str, package: str, extra: str, module: str | None = Non
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != (module or package):
             raise
-        rule = changed(what, lambda text: f"{text} needs {package}: pip install 'restride[{extra}]'")
+        rule = changed(what, lambda text: f"{text} needs {package}: {installing(extra)}")
         missing = MissingPackage(rule)
         missing.name = module or package
         raise missing from error
+
+
+def installing(extra: str) -> str:
+    """How an extra of restride is installed: from a checkout, because no package index has restride yet."""
+    return f"pip install '.[{extra}]' in a checkout"
 
 
 def warn_caller(message: str) -> None:

@@ -98,4 +98,4 @@ def test_without_scikit_image_the_demo_says_what_to_do(monkeypatch, capsys, tmp_
     assert main(["demo", "--out", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert "restride demo PHOTO.jpg" in error
-    assert "pip install 'restride[demo]'" in error
+    assert "pip install '.[demo]'" in error

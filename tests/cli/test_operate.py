@@ -316,8 +316,7 @@ def test_a_command_of_the_laboratory_names_the_package_that_is_missing(name, mon
     monkeypatch.setattr("restride.command.parser.entry_points", lambda **_: EntryPoints())
     assert main([name, "--help"]) == 2
     assert capsys.readouterr().err == (
-        f"restride: `restride {name}` is a command of the package restride-lab: pip install restride-lab, "
-        "or in a checkout pip install ./lab\n"
+        f"restride: `restride {name}` is a command of the package restride-lab: pip install ./lab in a checkout\n"
     )
     assert main(["--help"]) == 0
     assert f"\n  {name} " not in capsys.readouterr().out

@@ -182,9 +182,9 @@ def test_a_plan_needs_no_device(monkeypatch, vision_of):
 def test_without_safetensors_its_extra_is_named(monkeypatch, vision_of):
     monkeypatch.setitem(sys.modules, "safetensors", None)
     _, _, err = vision_of("clip.json photos -o results.safetensors")
-    assert err == [
-        "restride: a .safetensors file (.npz needs nothing) needs safetensors: pip install 'restride[safetensors]'"
-    ]
+    (line,) = err
+    assert line.startswith("restride: a .safetensors file (.npz needs nothing) needs safetensors: ")
+    assert line.endswith("pip install '.[safetensors]' in a checkout")
 
 
 @pytest.mark.parametrize(

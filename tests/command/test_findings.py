@@ -1,5 +1,6 @@
 """What is found on a machine: missing packages, hidden layers, old drivers, and drivers that crash."""
 
+import json
 from importlib import metadata
 
 import pytest
@@ -9,6 +10,7 @@ from restride.command import findings
 from restride.command.findings import Finding
 from restride.runtime import DeviceInfo
 from restride.runtime.kompute.device import INSTALL_KP
+from restride.runtime.manifests import read_driver
 
 
 def test_doctor_names_what_installs_the_packages_that_are_missing(capsys, monkeypatch):
@@ -23,22 +25,24 @@ def test_doctor_names_what_installs_the_packages_that_are_missing(capsys, monkey
     out = capsys.readouterr().out
     assert "optional  kp                not installed, only needed for the runtime kompute" in out
     assert out.count("fix: run `.venv/bin/python tools/build_kp.py`") == 1
-    assert "fix: as for kp\n" in out.split("optional  runtime kompute")[1]
-    for name, fix in (("dask", "'restride[dask]'"), ("h5py", "h5py")):
+    assert "fix: as for runtime kompute\n" in out.split("optional  kp ")[1]
+    words = [line.split()[0] for line in out.splitlines()[:-1] if line[0] != " "]
+    assert words[-3:] == ["optional"] * 3, "what is optional comes behind what matters"
+    for name, fix in (("dask", "'.[dask]' in a checkout"), ("h5py", "h5py")):
         assert f"fix: pip install {fix}\n" in out.split(f"optional  {name} ")[1]
     for name in ("einops", "zarr", "xarray", "matplotlib", "tifffile", "imagecodecs"):
         assert f"ok        {name:<18}1.2.3\n" in out
     assert out.count("1.2.3\n") == len(findings._PACKAGES) - 3
     last = out.splitlines()[-1]
     assert last.startswith("restride: the default runtime, vulkan, works; ")
-    assert "; not installed, but optional: kp, dask, h5py, " in last
-    assert last.endswith("runtime kompute")
+    assert last.endswith("; not installed, but optional: runtime kompute, kp, dask, h5py")
 
 
 def doctor_attempt(runtime):
     """What doctor's other process would find without kp."""
-    status = "ok" if runtime == "vulkan" else "optional"
-    return Finding(status, f"runtime {runtime}", "it needs the Python package `kp`", INSTALL_KP)
+    if runtime == "vulkan":
+        return Finding("ok", "runtime vulkan", "a small reorder is right")
+    return Finding("optional", f"runtime {runtime}", "it needs the Python package `kp`", INSTALL_KP)
 
 
 def test_doctor_names_the_variable_that_hides_the_validation_layer(monkeypatch):
@@ -80,6 +84,23 @@ def test_a_finding_says_where_lavapipe_is_old_and_how_this_system_gets_a_newer(
     old = [each for each in findings._devices() if each.status == "old"]
     assert [each.subject for each in old] == (["device 0's driver"] if said else [])
     assert all(said in each.detail and fix in each.fix for each in old)
+
+
+def test_a_driver_that_cannot_be_loaded_is_broken(tmp_path):
+    """A manifest is right by itself, but no linker finds the library it names."""
+    path = tmp_path / "none_icd.json"
+    path.write_text(json.dumps({"ICD": {"library_path": "libvulkan_none.so", "api_version": "1.1.0"}}))
+    finding = findings._manifest("driver", read_driver(path))
+    assert (finding.status, finding.subject) == ("BROKEN", "driver")
+    assert finding.detail.startswith(f"{path}: its library does not load: libvulkan_none.so")
+    assert finding.fix == "install that driver again, or remove the file"
+
+
+def test_each_driver_is_said_with_the_devices_it_has(vulkan_device):
+    """The driver of a device that is here is listed with that device's name, by itself."""
+    found = list(findings._manifests())
+    assert {each.status for each in found if each.subject == "driver"} <= {"ok"}
+    assert any(vulkan_device.info.name in each.detail for each in found)
 
 
 def test_doctor_survives_a_driver_that_crashes(monkeypatch):

@@ -288,4 +288,4 @@ def test_without_shtab_the_extra_is_named(monkeypatch, capsys):
     assert main(["completion", "bash"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert "pip install 'restride[cli]'" in printed.err
+    assert "pip install '.[cli]'" in printed.err

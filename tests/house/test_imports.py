@@ -259,5 +259,5 @@ def test_what_a_short_name_needs_is_said_on_use():
         for use in uses
     ]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
-    said = [f"rs.{name} needs {needed}: pip install 'restride[{name}]'" for name, needed in SHORT_NAMES.items()]
+    said = [f"rs.{name} needs {needed}: pip install '.[{name}]' in a checkout" for name, needed in SHORT_NAMES.items()]
     assert done.stdout.splitlines() == [line for line in said for _ in uses]

@@ -413,11 +413,11 @@ def test_the_command_names_a_library_that_is_missing(monkeypatch, capsys, tmp_pa
     words = ["pyramid", str(tmp_path / "in.tif"), str(tmp_path / "out.zarr")]
     without(monkeypatch, "zarr", "restride.interop.ome")
     assert main(words) == 2
-    assert capsys.readouterr().err == "restride: OME-Zarr needs zarr: pip install 'restride[ome]'\n"
+    assert capsys.readouterr().err == "restride: OME-Zarr needs zarr: pip install '.[ome]' in a checkout\n"
     monkeypatch.setitem(sys.modules, "restride.interop.ome", SimpleNamespace(pyramid=None))
     without(monkeypatch, "tifffile")
     assert main(words) == 2
-    assert capsys.readouterr().err.endswith("in.tif: TIFF needs tifffile: pip install 'restride[ome]'\n")
+    assert capsys.readouterr().err.endswith("in.tif: TIFF needs tifffile: pip install '.[ome]' in a checkout\n")
 
 
 RESUMED = """

@@ -553,7 +553,7 @@ def test_a_missing_codec_is_named_before_anything_is_written(tmp_path: Path, com
     done = captured(command, cwd=tmp_path, env=environment)
     assert done.returncode == 2
     assert "image.tif cannot be read: " in done.stderr
-    assert ": pip install 'restride[codecs]'" in done.stderr
+    assert ": pip install '.[codecs]'" in done.stderr
     assert not (tmp_path / "out.zarr").exists()
 
 

@@ -206,16 +206,16 @@ def test_the_channels_of_a_file_become_red_green_and_blue(tmp_path):
 @pytest.mark.parametrize(
     ("call", "package", "message"),
     [
-        ("rs.imread('x.png')", "PIL", "reading and writing images needs Pillow: pip install 'restride[images]'"),
+        ("rs.imread('x.png')", "PIL", "reading and writing images needs Pillow: pip install '.[images]'"),
         (
             "rs.imwrite('x.png', np.zeros((2, 2), np.uint8))",
             "PIL",
-            "reading and writing images needs Pillow: pip install 'restride[images]'",
+            "reading and writing images needs Pillow: pip install '.[images]'",
         ),
-        ("import restride.interop.einops", "einops", "restride.interop.einops needs einops: pip install 'restride[ein"),
-        ("import restride.interop.torch", "torch", "restride.interop.torch needs torch: pip install 'restride[torch]'"),
-        ("import restride.interop.jax", "jax", "restride.interop.jax needs jax: pip install 'restride[jax]'"),
-        ("import restride.interop.video", "av", "restride.interop.video needs PyAV: pip install 'restride[video]'"),
+        ("import restride.interop.einops", "einops", "restride.interop.einops needs einops: pip install '.[ein"),
+        ("import restride.interop.torch", "torch", "restride.interop.torch needs torch: pip install '.[torch]'"),
+        ("import restride.interop.jax", "jax", "restride.interop.jax needs jax: pip install '.[jax]'"),
+        ("import restride.interop.video", "av", "restride.interop.video needs PyAV: pip install '.[video]'"),
     ],
     ids=["imread", "imwrite", "einops", "torch", "jax", "video"],
 )

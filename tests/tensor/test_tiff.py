@@ -311,7 +311,7 @@ def test_without_imagecodecs_other_compressions_name_the_extra(tmp_path):
     assert lines[:3] == [str(array.sum())] * 3
     for name, line in zip(names[3:], lines[3:], strict=True):
         assert line.startswith(f"cannot read {tmp_path / name}: TIFF with ")
-        assert line.endswith(" needs imagecodecs: pip install 'restride[codecs]'")
+        assert line.endswith(" needs imagecodecs: pip install '.[codecs]' in a checkout")
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, tmp_path / "more"], capture_output=True, text=True, check=False
     )

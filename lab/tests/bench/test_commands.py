@@ -131,10 +131,10 @@ def test_a_chart_is_the_same_file_again_in_both_formats():
 def test_charts_need_an_extra_which_the_error_names(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(UnsupportedError, match=r"charts need matplotlib: pip install 'restride-lab\[charts\]'"):
+    with pytest.raises(UnsupportedError, match=r"charts need matplotlib: pip install './lab\[charts\]'"):
         require_matplotlib()
     assert main(["bench", "--chart", str(tmp_path / "here.svg")]) == 2, "before anything is measured"
-    assert "pip install 'restride-lab[charts]'" in capsys.readouterr().err
+    assert "pip install './lab[charts]'" in capsys.readouterr().err
 
 
 @pytest.fixture

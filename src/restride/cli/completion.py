@@ -11,7 +11,7 @@ from restride.command.process import Exit, UsageError
 
 _DESCRIPTION = """\
 Prints a script with which a shell completes commands, options, their words and file names. Only printing it needs
-shtab: pip install 'restride[cli]'.
+shtab: pip install '.[cli]'.
 
 examples:
   restride completion bash > ~/.restride.bash      then source it in ~/.bashrc
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import shtab
     except ImportError as error:
-        raise UsageError(f"`restride completion` needs shtab ({error}): pip install 'restride[cli]'") from error
+        raise UsageError(f"`restride completion` needs shtab ({error}): pip install '.[cli]'") from error
     for action in _actions(arguments.program):
         if action.type is Path or action.metavar in _FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]

@@ -188,7 +188,7 @@ def zone_plates() -> Photograph:
 
 
 def _shipped() -> Path:
-    fix = "name a photograph (restride demo PHOTO.jpg), or pip install 'restride[demo]', or take --no-photo"
+    fix = "name a photograph (restride demo PHOTO.jpg), or pip install '.[demo]', or take --no-photo"
     paths = shipped(*SHIPPED)
     if not paths:
         raise UsageError(f"scikit-image, which ships the demo's photographs, is not installed; {fix}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import platform
@@ -19,14 +20,22 @@ import restride
 from restride import reference
 from restride.command.process import ending
 from restride.command.processor import cpu_model
-from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError
+from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError, installing
 from restride.kernel.modules import load_module, manifest
 from restride.ops.reorder import reorder
 from restride.runtime import RUNTIMES, DeviceInfo, choose_runtime, list_devices
 from restride.runtime.instance import layer_names, loader_version
 from restride.runtime.kompute.device import INSTALL_KP
 from restride.runtime.loader import INSTALL_VALIDATION_LAYER, VALIDATION_LAYER, loader_file
-from restride.runtime.manifests import INSTALL_DRIVER, STANDARD, Manifest, driver_variable, drivers, layers
+from restride.runtime.manifests import (
+    DRIVER_VARIABLES,
+    INSTALL_DRIVER,
+    STANDARD,
+    Manifest,
+    driver_variable,
+    drivers,
+    layers,
+)
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 
@@ -35,18 +44,18 @@ _PACKAGES = (
     ("ml_dtypes", "", "pip install ml_dtypes"),
     ("cffi", "", "pip install cffi"),
     ("kp", "the runtime kompute", INSTALL_KP),
-    ("pillow", "images", "pip install 'restride[images]'"),
-    ("scikit-image", "the demo without a photograph of yours", "pip install 'restride[demo]'"),
-    ("matplotlib", "charts of restride bench", "pip install 'restride-lab[charts]'"),
-    ("einops", "einops' functions on tensors", "pip install 'restride[einops]'"),
-    ("dask", "rs.dask", "pip install 'restride[dask]'"),
-    ("zarr", "rs.stream of zarr arrays", "pip install 'restride[zarr]'"),
+    ("pillow", "images", installing("images")),
+    ("scikit-image", "the demo without a photograph of yours", installing("demo")),
+    ("matplotlib", "charts of restride bench", "pip install './lab[charts]' in a checkout"),
+    ("einops", "einops' functions on tensors", installing("einops")),
+    ("dask", "rs.dask", installing("dask")),
+    ("zarr", "rs.stream of zarr arrays", installing("zarr")),
     ("h5py", "rs.stream of HDF5 files", "pip install h5py"),
-    ("tifffile", "TIFF", "pip install 'restride[images]'"),
-    ("imagecodecs", "TIFF with LZW, fax, JPEG and others", "pip install 'restride[codecs]'"),
-    ("xarray", "rs.xarray, and DataArrays of tensors", "pip install 'restride[xarray]'"),
-    ("rich", "progress bars", "pip install 'restride[cli]'"),
-    ("shtab", "restride completion", "pip install 'restride[cli]'"),
+    ("tifffile", "TIFF", installing("images")),
+    ("imagecodecs", "TIFF with LZW, fax, JPEG and others", installing("codecs")),
+    ("xarray", "rs.xarray, and DataArrays of tensors", installing("xarray")),
+    ("rich", "progress bars", installing("cli")),
+    ("shtab", "restride completion", installing("cli")),
 )
 """For each package its name, the only feature that needs it (empty: all of restride needs it), and the fix."""
 
@@ -69,8 +78,8 @@ def look(default: str, selector: str | None) -> Iterator[Finding]:
     yield Finding("ok", "restride", f"{restride.__version__} in {Path(restride.__file__).parent}")
     yield Finding("ok", "python", f"{platform.python_version()} on {platform.platform()}")
     yield Finding("ok", "processor", cpu_model())
-    for name, purpose, fix in _PACKAGES:
-        yield _package(name, purpose, fix)
+    packages = [_package(name, purpose, fix) for name, purpose, fix in _PACKAGES]
+    yield from (package for package in packages if package.status != "optional")
     yield _guarded("shader modules", _shader_modules)
     yield from _manifests()
     yield from _in_process("Vulkan loader", _LOADER)
@@ -81,6 +90,7 @@ def look(default: str, selector: str | None) -> Iterator[Finding]:
     if default not in RUNTIMES:
         fix = f"set it to one of {', '.join(RUNTIMES)}, or unset it"
         yield Finding("BROKEN", f"runtime {default}", "RESTRIDE_RUNTIME names no known runtime", fix)
+    yield from (package for package in packages if package.status == "optional")  # behind all that matters more
 
 
 def _guarded(subject: str, look: Callable[[], Finding]) -> Finding:
@@ -130,8 +140,8 @@ def _manifests() -> Iterator[Finding]:
 
 
 def _manifest(subject: str, file: Manifest) -> Finding:
-    if not file.problem:
-        return Finding("ok", subject, f"{file.path} (from {file.source})")
+    if not file.problem:  # it is then a driver, which is tried alone
+        return _in_process(subject, _DRIVER, str(file.path), alone=file.path)[-1]
     fix = f"correct {file.source}" if file.source != STANDARD else f"install that {subject} again"
     return Finding("BROKEN", subject, f"{file.path} {file.problem}", f"{fix}, or correct or remove the file")
 
@@ -160,7 +170,7 @@ def _devices() -> Iterator[Finding]:
             f"{info.name} ({info.kind}), {info.driver} {info.driver_version}, Vulkan {info.api_version}; "
             f"heap {info.heap_bytes >> 20} MiB{left}, buffer range {limits.max_buffer_range >> 20} MiB, "
             f"offset alignment {limits.offset_alignment}, groups {' x '.join(map(str, limits.max_group_count))}, "
-            f"{limits.choices} ({'as restride tune found' if info.is_tuned else 'usual'})",
+            f"kernels {'that `restride tune` found faster here' if info.is_tuned else 'usual for its kind'}",
         )
         yield from _old_lavapipe(info)
 
@@ -203,12 +213,14 @@ def _validation_layer() -> Finding:
     return Finding("optional", "validation layer", user, INSTALL_VALIDATION_LAYER)
 
 
-# The loader and each runtime are tried in processes of their own, so that a crashing driver ends only that process.
+# The loader, each driver and each runtime are tried in processes of their own, so that a crashing driver ends only that
+# process.
 #
-# ``python -m restride.command.findings loader`` or ``RUNTIME [DEVICE]`` prints a finding a line, as JSON;
-# ``_in_process`` runs it and reads the lines.
+# ``python -m restride.command.findings loader``, ``driver FILE`` or ``RUNTIME [DEVICE]`` prints a finding a line, as
+# JSON; ``_in_process`` runs it and reads the lines.
 
 _LOADER = "loader"
+_DRIVER = "driver"
 
 
 def try_runtime(runtime: str, selector: str | None = None) -> Finding:
@@ -216,11 +228,17 @@ def try_runtime(runtime: str, selector: str | None = None) -> Finding:
     return _in_process(f"runtime {runtime}", runtime, *([] if selector is None else [selector]))[-1]
 
 
-def _in_process(subject: str, *words: str) -> list[Finding]:
-    """What another process finds; the last finding is about its end, if that was no good one."""
+def _in_process(subject: str, *words: str, alone: Path | None = None) -> list[Finding]:
+    """What another process finds; the last finding is about its end, if that was no good one.
+
+    alone: the manifest of the only driver that its loader reads; None: those of this process.
+    """
     command = [sys.executable, "-m", "restride.command.findings", *words]
+    drivers = {} if alone is None else dict.fromkeys(DRIVER_VARIABLES, str(alone))
     try:
-        process = subprocess.run(command, capture_output=True, text=True, timeout=_MAX, check=False)
+        process = subprocess.run(
+            command, env=os.environ | drivers, capture_output=True, text=True, timeout=_MAX, check=False
+        )
     except subprocess.TimeoutExpired:
         return [Finding("BROKEN", subject, f"no answer within {_MAX:g} s: the driver hangs", _ONE_BY_ONE)]
     findings = [Finding(**json.loads(line)) for line in process.stdout.splitlines() if line.startswith('{"status": ')]
@@ -234,7 +252,27 @@ def _in_process(subject: str, *words: str) -> list[Finding]:
     return findings
 
 
+_AGAIN = "install that driver again"
+
 _ONE_BY_ONE = "try the drivers one by one: VK_DRIVER_FILES=FILE restride doctor"
+
+
+def _driver(path: Path) -> Finding:
+    """What the driver of a manifest has here: its library is loaded, and its devices are asked for."""
+    library = json.loads(path.read_bytes())["ICD"]["library_path"]
+    try:
+        ctypes.CDLL(str(path.parent / library) if os.sep in library else library)
+    except OSError as error:
+        if "wrong ELF class" in str(error):
+            return Finding("ok", "driver", f"{path}: for programs of another word size")
+        return Finding(
+            "BROKEN", "driver", f"{path}: its library does not load: {error}", f"{_AGAIN}, or remove the file"
+        )
+    try:
+        names = ", ".join(info.name for info in list_devices())
+    except DeviceError:
+        names = ""
+    return Finding("ok", "driver", f"{path}: {names or 'it loads, and finds no device of its kind here'}")
 
 
 def _attempt(runtime: str, selector: str | None = None) -> Finding:
@@ -255,5 +293,9 @@ def _attempt(runtime: str, selector: str | None = None) -> Finding:
 
 if __name__ == "__main__":
     word, *others = sys.argv[1:]
-    for each in _loader() if word == _LOADER else [_attempt(word, *others)]:
+    if word == _LOADER:
+        found = _loader()
+    else:
+        found = iter([_driver(Path(*others)) if word == _DRIVER else _attempt(word, *others)])
+    for each in found:
         print(json.dumps(asdict(each)), flush=True)

@@ -90,7 +90,7 @@ MODULES = tuple(dict.fromkeys(module for module, _ in _ROWS.values() if module))
 
 LABORATORY = frozenset(command for command, (module, _) in _ROWS.items() if not module)
 
-_LABORATORY_INSTALL = "restride-lab: pip install restride-lab, or in a checkout pip install ./lab"
+_LABORATORY_INSTALL = "restride-lab: pip install ./lab in a checkout"
 
 ENTRY_POINTS = "restride.commands"
 """The group of entry points by which a package adds commands: a command's name = the module with ``add_commands``."""

@@ -119,7 +119,7 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """The number of elements, under the name of numpy and the array API."""
+        """The number of elements, under the name of numpy and the array API; ``size()`` of torch is ``shape``."""
         return self.desc.numel
 
     @property

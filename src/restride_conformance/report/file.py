@@ -99,7 +99,7 @@ def _require_schema(record: dict[str, Any]) -> None:
         import jsonschema
     except ImportError as error:
         raise UnsupportedError(
-            "to check a record, restride needs the package jsonschema: pip install 'restride[report]'"
+            "to check a record, restride needs the package jsonschema: pip install '.[report]'"
         ) from error
     for name, value in record.items():
         # JSON can escape half of a surrogate pair, which nothing can print afterwards.
