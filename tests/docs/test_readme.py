@@ -105,6 +105,24 @@ def record_of(device):
     return read_record(ROOT / "docs" / "benchmarks" / f"{device}.json", "bench")
 
 
+COMPARISON = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+
+
+def test_each_cell_of_the_comparison_has_its_source():
+    """A cell about another project is empty, or links to a page; figures about restride are those of today."""
+    rows = [
+        row for header in ("| | runs on | layouts", "| | runs on | what") for row in rows_below(header, COMPARISON)[1:]
+    ]
+    assert [name for name, *_ in rows].count("restride") == 2
+    assert len(rows) == 11
+    unsourced = {cell for name, *cells in rows if name != "restride" for cell in cells if cell and "](" not in cell}
+    assert unsourced == {"it is what others are compared with"}
+    assert f"[{len(DTYPES)} element types]" in COMPARISON
+    calls = list(filter(None, (ratio(each, "resident", "torch-cuda") for each in record_of("h200").outcomes)))
+    times = f"over {len(calls)} recorded workloads a call takes {geometric_mean(calls):.2f} of torch's time"
+    assert times in COMPARISON
+
+
 def test_the_table_of_a_cpu_is_the_recorded_run():
     """Each row: restride, a hand-written kernel if one was measured, and the fastest other library."""
     record = record_of("llvmpipe")
