@@ -11,31 +11,32 @@ busy) is counted for the fault that caused it.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import random
-import select
-import subprocess
 import sys
 import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import kp_double
 import numpy as np
 import vulkan_double
 from figures import Figure, run_part
-from scenarios import SCENARIOS, SENTINEL, TIMEOUT, Results, Scenario, Work
+from scenarios import SCENARIOS, TIMEOUT, Scenario
+from work import Results, Work
+from worker import Worker
 
 import restride as rs
 from restride.runtime import instance
 from restride.runtime.vulkan.program import FOLDER_VARIABLE
 from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride_conformance.record import Verdict
+from restride_conformance.run.process import WorkerDied
 
 HANG_SECONDS = 10.0
 _CRASH, _HANG = "crash", "hang"
@@ -80,6 +81,7 @@ class Bench:
 
     def __init__(self, vulkan: vulkan_double.VulkanDouble, kp: kp_double.KpDouble | None) -> None:
         self._vulkan, self._kp = vulkan, kp
+        self.has_kp = kp is not None
         self._expected: dict[str, Results] = {}
         self._unraisable: list[str] = []
         sys.unraisablehook = lambda entry: self._unraisable.append(f"{type(entry.exc_value).__name__} in a finalizer")
@@ -179,10 +181,10 @@ class _Run:
             session.timeout = max(session.timeout, TIMEOUT)
         if not (self._double.is_lost or device.is_closed or self._error == "DeviceLost") and work is not None:
             try:
-                for place, out in enumerate(work.destinations):
+                for place, (out, before) in enumerate(work.destinations):
                     whole = out.buffer()
-                    complete = place < len(self._expected) and np.array_equal(whole, self._expected[place])
-                    if not complete and (whole != SENTINEL).any():
+                    complete = np.array_equal(whole, self._expected[place])
+                    if not complete and not np.array_equal(whole, before):
                         self._violations.append(f"destination {place} is neither untouched nor complete: {whole[:40]}")
                 self._compare(work.run(), "the next result on the same device")
             except Exception as error:  # noqa: BLE001 - a violation, of whatever type
@@ -198,42 +200,33 @@ class _Run:
                 self._violations.append(f"{what}, {place}, is wrong: {result.ravel()[:40]}")
 
 
-def work_off() -> None:
-    """The main loop of a worker: read injections from standard input, one per line, and write outcomes to stdout."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # so that a driver's output is not taken for an answer
+@cache
+def _bench() -> Bench:
+    """The bench of this process, which the doubles never leave."""
     warnings.simplefilter("ignore")
-    with ExitStack() as doubles:
-        vulkan = doubles.enter_context(vulkan_double.VulkanDouble())
-        kp = None
-        with suppress(rs.UnsupportedError):
-            kp = doubles.enter_context(kp_double.KpDouble())
-        bench = Bench(vulkan, kp)
-        print(json.dumps(kp is not None), file=answers, flush=True)
-        for line in sys.stdin:
-            order = json.loads(line)
-            outcome = bench.inject(SCENARIOS[order["scenario"]], order["position"], order["fault"])
-            print(json.dumps(asdict(outcome)), file=answers, flush=True)
+    kp = None
+    vulkan = vulkan_double.VulkanDouble().__enter__()
+    with suppress(rs.UnsupportedError):
+        kp = kp_double.KpDouble().__enter__()
+    return Bench(vulkan, kp)
 
 
-class Worker:
-    """The worker process, restarted after a crash, a hang, a violation, and every 300 injections."""
+def has_kp() -> bool:
+    """True if faults can be injected into kp."""
+    return _bench().has_kp
+
+
+def inject(scenario: str, position: int, fault: str) -> dict[str, Any]:
+    """The outcome of a fault, in a process that injects nothing but faults."""
+    return asdict(_bench().inject(SCENARIOS[scenario], position, fault))
+
+
+class Injector:
+    """Injects in a worker process, a new one after a crash, a hang, a violation, and every 300 injections."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
+        self.worker = Worker("import injection", VK_LOADER_LAYERS_DISABLE="~all~", RESTRIDE_CHOICES="")
         self._count = 0
-        self.has_kp = False
-
-    def start(self) -> None:
-        """Start the process if it is not running."""
-        if self._process is None:
-            environment = {**os.environ, "VK_LOADER_LAYERS_DISABLE": "~all~", "RESTRIDE_CHOICES": ""}
-            command = [sys.executable, str(Path(__file__).resolve()), "--worker"]
-            self._process = subprocess.Popen(
-                command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
-            self._count = 0
-            self.has_kp = json.loads(self._line(60.0) or "false")
 
     def run(self, injection: Injection) -> Outcome:
         """Run an injection and return its outcome; a hang or a crash is a violation. A hang is tried a second time."""
@@ -241,39 +234,16 @@ class Worker:
         return self._attempt(injection) if outcome.violations == [_HANG] else outcome
 
     def _attempt(self, injection: Injection) -> Outcome:
-        self.start()
-        process = self._process
-        assert process is not None
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(asdict(injection)).encode() + b"\n")
-        process.stdin.flush()
-        line = self._line(HANG_SECONDS)
-        if line:
-            outcome = Outcome(**json.loads(line))
-            self._count += 1
-            if outcome.violations or outcome.leaks_by_design or self._count >= _MAX_OF_A_WORKER:
-                self.stop()
-            return outcome
-        hung = process.poll() is None and line is None
-        stderr = self.stop()
-        what = _HANG if hung else f"{_CRASH}: exit code {process.returncode}: {stderr[-300:]}"
-        return Outcome(injection.fault, [], "", [what])
-
-    def stop(self) -> str:
-        """End the process; return what it printed to standard error."""
-        process, self._process = self._process, None
-        if process is None:
-            return ""
-        if process.poll() is None:
-            process.kill()
-        return process.communicate()[1].decode(errors="replace")
-
-    def _line(self, seconds: float) -> str | None:
-        """The next answer; None if none came in time, empty if the process ended."""
-        assert self._process is not None
-        assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
-        return self._process.stdout.readline().decode() if ready else None
+        arguments = injection.scenario, injection.position, injection.fault
+        try:
+            outcome = Outcome(**self.worker.call(HANG_SECONDS, "injection.inject", *arguments))
+        except WorkerDied as died:
+            what = _HANG if died.verdict is Verdict.TIMEOUT else f"{_CRASH}: {died}"
+            outcome = Outcome(injection.fault, [], "", [what])
+        self._count += 1
+        if outcome.violations or outcome.leaks_by_design or self._count % _MAX_OF_A_WORKER == 0:
+            self.worker.kill()
+        return outcome
 
 
 def injections_of(scenario: Scenario, calls: list[str]) -> Iterator[Injection]:
@@ -314,29 +284,27 @@ class Tally:
 
 def inject_all(only: str = "", sample: int = 0, seed: int = 1) -> Tally:
     """Inject every fault, or ``sample`` random ones in a few scenarios. only: in scenarios whose name contains it."""
-    tally, worker = Tally(), Worker()
+    tally, injector = Tally(), Injector()
     rng = random.Random(seed)
     scenarios = [scenario for scenario in SCENARIOS.values() if only in scenario.name]
     if sample:
         scenarios = rng.sample(scenarios, _FEW_SCENARIOS)
-    try:
-        worker.start()
+    with injector.worker as worker:
+        with_kp = worker.call(60.0, "injection.has_kp")
         planned: list[Injection] = []
         for scenario in scenarios:
-            if scenario.sees_kp and not worker.has_kp:
+            if scenario.sees_kp and not with_kp:
                 continue
             untouched = Injection(scenario.name, 0, "none", "")
-            outcome = worker.run(untouched)
+            outcome = injector.run(untouched)
             tally.add(untouched, outcome)
             planned += injections_of(scenario, outcome.calls)
         if sample:
             planned = rng.sample(planned, min(sample, len(planned)))
         for number, injection in enumerate(planned, 1):
-            tally.add(injection, worker.run(injection))
+            tally.add(injection, injector.run(injection))
             if number % 500 == 0:
                 print(f"{number:,} of {len(planned):,} injections", file=sys.stderr, flush=True)
-    finally:
-        worker.stop()
     return tally
 
 
@@ -365,9 +333,7 @@ def measure(small: bool, seed: int) -> Iterable[Figure]:
 
 
 if __name__ == "__main__":
-    if "--worker" in sys.argv:
-        work_off()
-    elif "--only" in sys.argv:
+    if "--only" in sys.argv:
         found = inject_all(sys.argv[sys.argv.index("--only") + 1])
         print(f"{found.injections} injections, {len(found.violations)} violations: {dict(found.errors)}")
         sys.exit(bool(found.violations))

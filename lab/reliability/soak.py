@@ -20,23 +20,17 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-import make_arithmetic_cases
-import make_layout_cases
-import make_resampling_cases
+from cases import drawn_cases
 from figures import Figure, conclude
 
 import restride as rs
-from restride.dtypes import DTYPES
 from restride.runtime import RUNTIMES, RuntimeName
 from restride_bench.scale.ways import resident
-from restride_conformance import Case, Outcome, Verdict, catalogue, run_case
-from restride_conformance.case import OPERATIONS
+from restride_conformance import Outcome, Verdict, run_case
 from restride_conformance.record import Target
 
 RUNNING = Path(__file__).resolve().parents[2] / ".cache"
@@ -44,11 +38,6 @@ RUNNING = Path(__file__).resolve().parents[2] / ".cache"
 
 _SHOWN_SECONDS = 15.0
 _SAMPLED_SECONDS = 1.0
-_NEIGHBOURS = 25
-"""Consecutive cases that a stretch draws from, at each of two places of the catalogue."""
-
-_STRETCH = 500
-"""Cases in a stretch."""
 
 _MIN_DISPATCHES = 50_000
 """Goal for a run of at least thirty minutes."""
@@ -58,37 +47,6 @@ _WARM_OPERATIONS = 8000
 
 _MAX_GROWTH = 1024
 """Largest growth of memory in KiB per 1,000 operations, which is 1 KiB each."""
-
-
-def drawn_cases(seed: int, part: str = "ci") -> Iterator[Case]:
-    """Yield random cases for ever, the same for the same seed; ``part``: the catalogue that half of them come from.
-
-    They come in stretches that draw from neighbours at two places of the catalogue, one within a single operation, and
-    from few choices of types and steps, because a driver compiles kernels for each choice, which takes as long as 20
-    cases.
-    """
-    rng = random.Random(seed)
-    written, types = catalogue(part), list(DTYPES)
-    of_operation = [[case for case in written if case.op == op] for op in OPERATIONS]
-    arithmetic = make_arithmetic_cases.random_kinds(rng)
-    resampling = make_resampling_cases.random_kinds(rng)
-    while True:
-        neighbours: list[list[Case] | tuple[Case, ...]] = []
-        for cases in (written, rng.choice(of_operation)):
-            start = rng.randrange(len(cases))
-            neighbours.append(cases[start : start + _NEIGHBOURS])
-        conversion, resizing = next(arithmetic), next(resampling)
-        for _ in range(_STRETCH):
-            source = rng.randrange(6)
-            if source < 3:
-                case = rng.choice(rng.choice(neighbours))
-            elif source == 3:
-                case = make_layout_cases.random_case(rng, rng.choice(types))
-            elif source == 4:
-                case = make_arithmetic_cases.random_case(rng, conversion)
-            else:
-                case = make_resampling_cases.random_case(rng, resizing)
-            yield replace(case, seed=rng.randrange(1 << 32))
 
 
 @dataclass

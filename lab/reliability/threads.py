@@ -122,7 +122,7 @@ class Problem:
 
 def problems(device: Any, count: int, seed: int, part: str) -> list[Problem]:
     """``count`` random problems of the soak with their answers: each is run alone here and judged by the reference."""
-    from soak import drawn_cases
+    from cases import drawn_cases
 
     from restride_conformance import Verdict
     from restride_conformance.check import judge

@@ -1,6 +1,5 @@
 """Drivers that fail: the double of the loader itself, faults of the past, and a sample of all faults."""
 
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,18 +13,21 @@ import restride as rs
 from restride.runtime import RUNTIMES, choose, instance, list_devices
 from restride.runtime.loader import result_name
 from restride.runtime.vulkan.generated import ffi
+from restride_conformance.record import Verdict
+from restride_conformance.run.process import WorkerDied
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
 import injection
 import vulkan_double
-from scenarios import FAMILIES, SCENARIOS
+from scenarios import SCENARIOS
+from work import KINDS
 
 
 @pytest.fixture(scope="module")
 def worker():
-    worker = injection.Worker()
-    yield worker
-    worker.stop()
+    injector = injection.Injector()
+    with injector.worker:
+        yield injector
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def test_the_codes_have_their_names_in_errors(double):
 
 def test_every_function_that_can_fail_is_in_the_table(double):
     with rs.Device(runtime="vulkan") as device:
-        FAMILIES["batch"](device).run()
+        KINDS["batch"](device).run()
     can_fail = ffi.typeof("VkResult")
     resolved = set(double.calls) - set(vulkan_double.RESOLVERS)
     called = {name for name in resolved if ffi.typeof(f"PFN_{name}").result == can_fail}
@@ -168,19 +170,19 @@ def test_kompute_has_typed_errors_of_questions_too(worker, function):
     assert (outcome.error, outcome.violations) == ("DeviceError", [])
 
 
-@pytest.mark.parametrize(("ends", "seconds", "what"), [("os.abort()", 10, "crash"), ("time.sleep(60)", 0.3, "hang")])
-def test_a_worker_that_crashes_or_is_silent_is_a_violation(monkeypatch, ends, seconds, what):
-    worker = injection.Worker()
+@pytest.mark.parametrize(("verdict", "what"), [(Verdict.CRASHED, "crash"), (Verdict.TIMEOUT, "hang")])
+def test_a_worker_that_crashes_or_is_silent_is_a_violation(monkeypatch, verdict, what):
+    """A hang is one only if the same fault hangs twice."""
+    calls = []
 
-    def start():
-        if worker._process is None:
-            command = [sys.executable, "-c", f"import os, time; input(); {ends}"]
-            worker._process = subprocess.Popen(command, **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE))
+    def died(_worker, *call):
+        calls.append(call)
+        raise WorkerDied(verdict, "as told")
 
-    monkeypatch.setattr(worker, "start", start)
-    monkeypatch.setattr(injection, "HANG_SECONDS", seconds)
-    outcome = worker.run(injection.Injection("open", 1, "vkCreateInstance", "null"))
+    monkeypatch.setattr(injection.Worker, "call", died)
+    outcome = injection.Injector().run(injection.Injection("open", 1, "vkCreateInstance", "null"))
     assert [violation.split(":")[0] for violation in outcome.violations] == [what]
+    assert len(calls) == (2 if what == "hang" else 1)
 
 
 def test_a_sample_of_all_faults():

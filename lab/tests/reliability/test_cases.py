@@ -1,0 +1,24 @@
+"""Random cases: the same for a seed, of every operation, and each a line that repeats it."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from restride_conformance import Case
+from restride_conformance.case import OPERATIONS
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
+import cases
+
+
+def test_cases_are_the_same_for_a_seed_and_can_be_repeated_from_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = list(islice(cases.drawn_cases(3, "smoke"), 40))
+    assert drawn == list(islice(cases.drawn_cases(3, "smoke"), 40))
+    assert drawn == [Case.parse(str(case)) for case in drawn]
+    assert drawn != list(islice(cases.drawn_cases(4, "smoke"), 40))
+    monkeypatch.setattr(cases, "_STRETCH", 10)
+    assert {case.op for case in islice(cases.drawn_cases(4, "smoke"), 600)} == {*OPERATIONS}
