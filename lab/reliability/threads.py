@@ -3,151 +3,44 @@
     python lab/reliability/threads.py [--small] [--seed N] [--write FILE.json]
 
 Each scenario runs in a process of its own, with a time limit: a crash or a hang is a figure that missed its goal. What
-a thread reads must equal, bit for bit, what the same operation gave before without other threads, where it was judged
-against the numpy reference. Every lock that restride makes lets other threads run at random moments just before it is
-taken, while it is held and after it is released, and Python changes threads every few bytecodes.
+a thread reads must equal, bit for bit, what the same work gave before without other threads, where cases were judged
+against the numpy reference. Every lock that restride makes lets other threads run at random moments (``locks.py``), and
+Python changes threads every few bytecodes.
 """
 
 from __future__ import annotations
 
-import faulthandler
 import gc
-import json
+import os
 import random
-import subprocess
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from figures import Figure, run_part
+from work import KINDS, Known, Results, drawn
+from worker import Worker
 
-Array = np.ndarray[Any, Any]
+import restride as rs
+from restride.ops import perform
+from restride.runtime import RUNTIMES
+from restride.runtime.interface import RuntimeName
+from restride.runtime.kompute.runtime import KomputeRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride_conformance.run.process import WorkerDied
 
 THREADS = 8
-_YIELDS = 1 / 4
-"""The probability that a lock lets other threads run, each time that it may."""
+NO_CASES = ("upload and download", "room", "preprocess", "stream", "zero-copy", "shared")
+_IMPORT = ("zero-copy", "shared")
+"""Those of them that import memory: on the runtime vulkan, without staging."""
 
-_MAX_YIELD = 2e-4
-_SWITCH_INTERVAL = 1e-5
-_MAX_BYTES = 1 << 20
-"""Maximum bytes of a source or destination that several threads work on."""
-
-
-class ShakenLock:
-    """A lock that randomly lets other threads run before it is acquired, while it is held and after it is released."""
-
-    rng = random.Random(0)
-
-    def __init__(self, lock: Any) -> None:
-        self._lock = lock
-
-    @classmethod
-    def shake(cls) -> None:
-        """Sleep for a moment with probability ``_YIELDS``, which releases the GIL."""
-        if cls.rng.random() < _YIELDS:
-            time.sleep(cls.rng.random() * _MAX_YIELD)
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """See ``threading.Lock``."""
-        self.shake()
-        taken: bool = self._lock.acquire(blocking, timeout)
-        if taken:
-            self.shake()
-        return taken
-
-    def release(self) -> None:
-        """See ``threading.Lock``."""
-        self._lock.release()
-        self.shake()
-
-    def _is_owned(self) -> bool:
-        """See ``threading.RLock``."""
-        return bool(self._lock._is_owned())  # noqa: SLF001 - delegates to the same method
-
-    def locked(self) -> bool:
-        """See ``threading.Lock``."""
-        return bool(self._lock.locked())
-
-    def __enter__(self) -> bool:
-        return self.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
-
-def shake_locks(seed: int) -> None:
-    """Make every lock that a module of restride creates a ``ShakenLock``. Call it before restride is imported."""
-    ShakenLock.rng.seed(seed)
-    for name in ("Lock", "RLock"):
-        setattr(threading, name, _shaken(getattr(threading, name)))
-    sys.setswitchinterval(_SWITCH_INTERVAL)
-
-
-def _shaken(make: Callable[[], Any]) -> Callable[[], Any]:
-    def make_lock() -> Any:
-        caller = sys._getframe(1).f_globals["__name__"]  # noqa: SLF001 - the one seam of all modules' locks
-        return ShakenLock(make()) if caller.partition(".")[0] == "restride" else make()
-
-    return make_lock
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """A case and its setting, with the source and destination buffers as they are after it ran alone."""
-
-    case: Any
-    setting: Any
-    source: Array
-    destination: Array
-
-    def ran_on(self, device: Any) -> Callable[[], bool]:
-        """Start the case on ``device``; return a function that reads both buffers and checks them."""
-        from restride_conformance.run.ways import start
-
-        read = start(self.case, self.setting, device).read
-
-        def is_right() -> bool:
-            source, destination = read()
-            return np.array_equal(source, self.source) and np.array_equal(destination, self.destination)
-
-        return is_right
-
-
-def problems(device: Any, count: int, seed: int, part: str) -> list[Problem]:
-    """``count`` random problems of the soak with their answers: each is run alone here and judged by the reference."""
-    from cases import drawn_cases
-
-    from restride_conformance import Verdict
-    from restride_conformance.check import judge
-    from restride_conformance.run.ways import start
-    from restride_conformance.setting import prepare
-
-    judged: list[Problem] = []
-    rng = random.Random(seed)
-    while len(judged) < count:
-        for case in islice(drawn_cases(rng.randrange(1 << 32), part), 10):  # of one stretch each
-            if max(case.src.nbytes, case.dst.nbytes) > _MAX_BYTES:
-                continue
-            setting = prepare(case)
-            source, destination = start(case, setting, device).read()
-            outcome = judge(case, setting, source, destination)
-            if outcome.verdict is Verdict.FAILED:
-                raise AssertionError(f"{outcome.message}\nagain: restride test --repro '{case}'")
-            judged.append(Problem(case, setting, source, destination))
-    gc.freeze()  # the catalogue, which every collection would walk through
-    return judged[:count]
-
-
-def shown(error: BaseException) -> str:
-    """An error as one line of text."""
-    return f"{type(error).__name__}: {error}"
+Counted = dict[str, Any]
+"""The number of operations of a scenario, and its errors: ``{"operations": 8, "wrong": []}``."""
 
 
 class Crew:
@@ -161,94 +54,80 @@ class Crew:
         self._threads: list[threading.Thread] = []
         self._rng = rng
 
-    def start(self, work: Callable[[random.Random], int]) -> None:
-        """Start one more thread; ``work`` returns how many operations it did."""
+    def start(self, work: Callable[[random.Random], Iterator[int]]) -> None:
+        """Start one more thread; ``work`` yields how many operations it did meanwhile."""
         rng = random.Random(self._rng.random())
 
         def run() -> None:
             try:
-                operations = work(rng)
+                for operations in work(rng):
+                    with self._lock:
+                        self.operations += operations
             except BaseException as error:  # noqa: BLE001 - whatever it is, it is a figure
-                self.wrong.append(shown(error))
-                return
-            with self._lock:
-                self.operations += operations
+                self.wrong.append(f"{type(error).__name__}: {error}")
 
         self._threads.append(threading.Thread(target=run, daemon=self._daemon))
         self._threads[-1].start()
+
+    def wait_for(self, operations: int) -> None:
+        """Wait until the threads have done so many operations in all, or one raised an error."""
+        while self.operations < operations and not self.wrong:
+            time.sleep(0.002)
 
     def join(self) -> None:
         """Wait for all threads."""
         for thread in self._threads:
             thread.join()
 
-    def counts(self) -> Iterator[tuple[str, int]]:
-        """Print the errors; yield how many operations and errors there were."""
-        for wrong in self.wrong:
-            print(wrong, file=sys.stderr)
-        yield "operations", self.operations
-        yield "wrong", len(self.wrong)
+    @property
+    def counted(self) -> Counted:
+        """The operations and the errors."""
+        return {"operations": self.operations, "wrong": self.wrong}
+
+
+def known_work(device: rs.Device, count: int, seed: int, part: str) -> list[Known]:
+    """Random cases, and what is no case, with what they give alone on ``device``."""
+    names = [name for name in NO_CASES if isinstance(device.runtime, VulkanRuntime) or name not in _IMPORT]
+    found = drawn(device, count, seed, part) + [Known.alone(name, KINDS[name], device) for name in names]
+    gc.freeze()  # the catalogue, which every collection would walk through
+    return found
 
 
 class Sharing:
-    """The work of a thread on devices that all threads share: problems, batches, streams, and disturbing the others."""
+    """The work of a thread on devices that all threads share: known work, batches, and disturbing the others."""
 
-    def __init__(self, devices: list[Any], shared: list[Problem]) -> None:
-        import restride as rs
-
+    def __init__(self, devices: list[rs.Device], known: list[Known]) -> None:
         self.devices = devices
-        self.problems = shared
         self.dropped: deque[Any] = deque(maxlen=16)  # other threads drop what a thread leaves here
-        rng = np.random.default_rng(1)
-        self.images = [rng.integers(0, 256, (12 + n, 17 - n, 3), np.uint8) for n in range(6)]
-        self.recipes = [rs.Preprocess((8, 9), device=device, depth=1 + n) for n, device in enumerate(devices)]
-        self.batches = [array.numpy() for array in self.recipes[0].stream(self.images, 2)]
+        self.image = np.random.default_rng(1).integers(0, 256, (12, 17, 3), np.uint8)
+        self._works = [
+            [(each, each.kind(device)) for each in known if device is devices[0] or each.name not in _IMPORT]
+            for device in devices
+        ]
 
-    def work(self, rng: random.Random, operations: int) -> int:
-        """Run operations one after the other, some in batches, and raise if a result is wrong."""
+    def work(self, rng: random.Random, operations: float = float("inf")) -> Iterator[int]:
+        """Run operations one after the other, some in batches; yield how many, and raise if a result is wrong."""
         count = 0
         while count < operations:
             number = rng.randrange(len(self.devices))
-            kind = rng.randrange(16)
-            if kind == 0:
-                self._stream(number)
-                count += len(self.batches)
-            elif kind < 4:
-                some = [rng.choice(self.problems) for _ in range(rng.randint(2, 8))]
-                with self.devices[number].batch():
-                    checks = [self._started(problem, number) for problem in some]
-                    if rng.random() < 1 / 2:
-                        checks.pop()()
-                for check in checks:
-                    check()
-                count += len(some)
-            else:
-                self._started(rng.choice(self.problems), number)()
-                count += 1
+            some = [rng.choice(self._works[number]) for _ in range(rng.randint(2, 8) if rng.random() < 3 / 16 else 1)]
+            with self.devices[number].batch() if len(some) > 1 else ExitStack():
+                reads = [(known, work.start()) for known, work in some]
+                if rng.random() < 1 / 2:
+                    self._check(*reads.pop())
+            for read in reads:
+                self._check(*read)
+            yield len(some)
+            count += len(some)
             self._disturb(rng, number)
-        return count
 
-    def _started(self, problem: Problem, number: int) -> Callable[[], None]:
-        is_right = problem.ran_on(self.devices[number])
-
-        def check() -> None:
-            if not is_right():
-                raise AssertionError(f"not what it gave alone: restride test --repro '{problem.case}'")
-            self.dropped.append(is_right)  # with its tensors
-
-        return check
-
-    def _stream(self, number: int) -> None:
-        for result, expected in zip(self.recipes[number].stream(self.images, 2), self.batches, strict=True):
-            if not np.array_equal(result.numpy(), expected):
-                raise AssertionError("a stream gave other images than it gave alone")
-            self.dropped.append(result)
+    def _check(self, known: Known, read: Callable[[], Results]) -> None:
+        results = read()
+        known.require_right(results)
+        self.dropped.append((read, results))  # with its tensors
 
     def _disturb(self, rng: random.Random, number: int) -> None:
         """Do something else that a thread of a program may do meanwhile."""
-        import restride as rs
-        from restride.ops import perform
-
         kind = rng.randrange(64)
         if kind == 0:
             perform._plans.clear()  # noqa: SLF001 - several threads make the same plans anew
@@ -259,101 +138,78 @@ class Sharing:
         elif kind == 3:
             self.devices[number].counters()
         elif kind == 4:
-            cycle: list[Any] = [rs.asarray(self.images[0], device=self.devices[number])]
+            cycle: list[Any] = [rs.asarray(self.image, device=self.devices[number])]
             cycle.append(cycle)  # for the collector, in whichever thread it runs
-        elif kind == 5 and type(self.devices[0].runtime).__name__ == "VulkanRuntime":
-            self.dropped.append(rs.asarray(self.images[1], device=self.devices[0]).numpy(copy=False))
+        elif kind == 5 and isinstance(self.devices[0].runtime, VulkanRuntime):
+            self.dropped.append(rs.asarray(self.image, device=self.devices[0]).numpy(copy=False))
 
 
-def staging_device(runtime: str) -> Any:
+def staging_device(runtime: RuntimeName) -> rs.Device:
     """A device that copies between the host and its memory, as one with memory of its own does."""
-    import restride as rs
-    from restride.runtime.kompute.runtime import KomputeRuntime
-    from restride.runtime.vulkan.runtime import VulkanRuntime
-
     info = rs.devices()[0]
     return rs.Device.over(
         VulkanRuntime(info, staging=True) if runtime == "vulkan" else KomputeRuntime(info, in_place=False)
     )
 
 
-def share(runtime: Any, devices: int, operations: int, seed: int, part: str) -> Iterator[tuple[str, int]]:
+def share(runtime: RuntimeName, devices: int, operations: int, seed: int, part: str) -> Counted:
     """``THREADS`` threads run so many operations each on ``devices`` devices, the second of which stages bytes."""
-    import restride as rs
-
     with ExitStack() as opened:
         several = [opened.enter_context(rs.Device(runtime=runtime))]
         if devices > 1:
             several.append(opened.enter_context(staging_device(runtime)))
-        shared = problems(several[0], min(operations, 150), seed, part)
-        sharing = Sharing(several, shared)
+        sharing = Sharing(several, known_work(several[0], min(operations, 150), seed, part))
         crew = Crew(random.Random(seed))
         for _ in range(THREADS):
             crew.start(lambda rng: sharing.work(rng, operations))
         crew.join()
-    yield from crew.counts()
+    return crew.counted
 
 
-def close(runtime: Any, _devices: int, rounds: int, seed: int, part: str) -> Iterator[tuple[str, int]]:
+def close(runtime: RuntimeName, _devices: int, rounds: int, seed: int, part: str) -> Counted:
     """A device is closed, by one thread or several, while others use it: they get right results, or ``DeviceLost``."""
-    import restride as rs
-
     rng = random.Random(seed)
     with rs.Device(runtime=runtime) as alone:
-        shared = problems(alone, 6, seed, part)
+        known = known_work(alone, 6, seed, part)
     crew = Crew(rng)
-    lost: list[int] = []
     for _ in range(rounds):
         device = rs.Device(runtime=runtime)
-        sharing = Sharing([device], shared)
+        sharing = Sharing([device], known)
         closing = threading.Event()
-        ran: list[int] = []
 
-        def use(thread_rng: random.Random, sharing: Sharing = sharing, ran: list[int] = ran) -> int:
-            try:
-                while True:
-                    ran.append(sharing.work(thread_rng, 1))
-            except rs.DeviceLost:
-                lost.append(1)
-            return 0
+        def use(thread_rng: random.Random, sharing: Sharing = sharing) -> Iterator[int]:
+            with suppress(rs.DeviceLost):
+                yield from sharing.work(thread_rng)
 
-        def stop(thread_rng: random.Random, device: rs.Device = device, closing: threading.Event = closing) -> int:
+        def stop(
+            thread_rng: random.Random, device: rs.Device = device, closing: threading.Event = closing
+        ) -> Iterator[int]:
             closing.wait()
             with ExitStack() as stack:
                 if thread_rng.random() < 1 / 4:
                     with suppress(rs.DeviceLost):  # the other one was first
                         stack.enter_context(device.batch())
                 device.close()
-            return 0
+            yield 0
 
-        for _ in range(THREADS - 2):
-            crew.start(use)
-        for _ in range(2):
-            crew.start(stop)
-        least = rng.randrange(1, 4 * THREADS)
-        while len(ran) < least and not crew.wrong:
-            time.sleep(0.002)
+        for number in range(THREADS):
+            crew.start(use if number < THREADS - 2 else stop)
+        crew.wait_for(crew.operations + rng.randrange(1, 4 * THREADS))
         time.sleep(rng.random() * 0.02)
         closing.set()
         crew.join()
-        crew.operations += sum(ran)
-    yield from crew.counts()
-    yield "unended", rounds * (THREADS - 2) - len(lost)
+    return crew.counted
 
 
-def start(runtime: Any, _devices: int, rounds: int, seed: int, _part: str) -> Iterator[tuple[str, int]]:
+def start(runtime: RuntimeName, _devices: int, rounds: int, seed: int, _part: str) -> Counted:
     """The first devices of a process are opened by ``THREADS`` threads at once, and the default one is one device."""
-    import os
-
-    import restride as rs
-
     os.environ["RESTRIDE_RUNTIME"] = runtime
     crew = Crew(random.Random(seed))
     ready = threading.Barrier(THREADS)
     defaults: set[int] = set()
     image = np.arange(24, dtype=np.int32).reshape(4, 6)
 
-    def work(_rng: random.Random) -> int:
+    def work(_rng: random.Random) -> Iterator[int]:
         ready.wait()
         device = rs.default_device()
         defaults.add(id(device))
@@ -364,7 +220,7 @@ def start(runtime: Any, _devices: int, rounds: int, seed: int, _part: str) -> It
                     raise AssertionError(f"a transpose on a device just opened gave {turned.tolist()}")
                 if own is not device:
                     own.close()
-        return 2 * rounds
+                yield 1
 
     for _ in range(THREADS):
         crew.start(work)
@@ -372,55 +228,39 @@ def start(runtime: Any, _devices: int, rounds: int, seed: int, _part: str) -> It
     rs.default_device().close()
     if len(defaults) > 1:
         crew.wrong.append(f"{len(defaults)} devices are the default one")
-    yield from crew.counts()
+    return crew.counted
 
 
-def leave(runtime: Any, _devices: int, count: int, seed: int, part: str) -> Iterator[tuple[str, int]]:
-    """The process ends while daemon threads use a device: the exit code is what counts."""
-    import restride as rs
-
+def leave(runtime: RuntimeName, _devices: int, count: int, seed: int, part: str) -> Counted:
+    """The process ends while daemon threads use a device: its exit code is what counts."""
     device = rs.Device(runtime=runtime)
-    sharing = Sharing([device], problems(device, 6, seed, part))
+    sharing = Sharing([device], known_work(device, 6, seed, part))
     crew = Crew(random.Random(seed), daemon=True)
-    ran: list[int] = []
-
-    def work(rng: random.Random) -> int:
-        while True:
-            ran.append(sharing.work(rng, 1))
-
     for _ in range(THREADS):
-        crew.start(work)
-    while len(ran) < count and not crew.wrong:
-        time.sleep(0.002)
-    crew.operations = sum(ran)
-    yield from crew.counts()
+        crew.start(sharing.work)
+    crew.wait_for(count)
+    return crew.counted
 
 
-SCENARIOS = {"share": share, "close": close, "start": start, "leave": leave}
-"""``scenario(runtime, devices, count, seed, part)``: counts by name; ``count`` is operations a thread, or rounds."""
+def outcome_of(
+    scenario: str, runtime: str, devices: int, count: int, seed: int, part: str, limit: float, before: str = ""
+) -> Counted:
+    """What a scenario counted in a process of its own, which first runs ``before``; ``count``: of a thread, or rounds.
 
-
-def outcome_of(scenario: str, runtime: str, devices: int, count: int, seed: int, part: str, limit: int) -> Any:
-    """Run a scenario in its own process; return its counts, or how it failed to end within ``limit`` seconds."""
-    words = [scenario, runtime, *map(str, (devices, count, seed)), part, str(limit)]
-    process = subprocess.run(
-        [sys.executable, __file__, "--scenario", *words],
-        capture_output=True,
-        text=True,
-        timeout=limit + 60,
-        check=False,
-    )
-    print(process.stderr, end="", file=sys.stderr)
-    if process.returncode:
-        return f"exit code {process.returncode}: {process.stderr.strip().splitlines()[-1:]}"
-    return json.loads(process.stdout)
+    Raises:
+        WorkerDied: it did not end within ``limit`` seconds, or not well.
+    """
+    with Worker(f"import locks; locks.shake_locks({seed})\n{before}") as worker:
+        counted: Counted = worker.call(limit, f"threads.{scenario}", runtime, devices, count, seed, part)
+        worker.end(limit)
+    return counted
 
 
 def measure(small: bool, seed: int) -> Iterator[Figure]:
     """The figures of every scenario on both runtimes."""
     part, limit = ("smoke", 60) if small else ("ci", 3000)
     operations, rounds = (12, 2) if small else (1000, 40)
-    for runtime in ("vulkan", "kompute"):
+    for runtime in RUNTIMES:
         for scenario, devices, count, what in (
             ("share", 1, operations, f"{THREADS} threads on one device, results that differ from those alone"),
             ("share", 2, operations, f"{THREADS} threads on two devices, results that differ from those alone"),
@@ -428,27 +268,17 @@ def measure(small: bool, seed: int) -> Iterator[Figure]:
             ("start", 1, min(rounds, 10), f"first devices opened by {THREADS} threads at once, wrong results"),
             ("leave", 1, min(operations, 100), f"a process that ends while {THREADS} threads work, wrong results"),
         ):
-            counted = outcome_of(scenario, runtime, devices, count, seed, part, limit)
             name = f"threads, {runtime}: {what}"
-            if isinstance(counted, str):
-                yield Figure(name, "0", counted, met=False)
+            try:
+                counted = outcome_of(scenario, runtime, devices, count, seed, part, limit)
+            except WorkerDied as died:
+                print(died, file=sys.stderr)
+                yield Figure(name, "0", str(died).partition("\n")[0], met=False)
                 continue
-            wrong = counted["wrong"] + counted.get("unended", 0)
-            yield Figure(name, "0", f"{wrong} of {counted['operations']:,}", wrong == 0 < counted["operations"])
-
-
-def run_scenario(words: list[str]) -> None:
-    """The main function of a scenario's process: run it and print its counts."""
-    name, runtime, devices, count, seed, part, limit = words
-    faulthandler.enable()
-    faulthandler.dump_traceback_later(float(limit), exit=True)
-    shake_locks(int(seed))
-    counted = dict(SCENARIOS[name](runtime, int(devices), int(count), int(seed), part))
-    print(json.dumps(counted))
+            wrong, done = counted["wrong"], counted["operations"]
+            print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
+            yield Figure(name, "0", f"{len(wrong)} of {done:,}", not wrong and done > 0)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--scenario"]:
-        run_scenario(sys.argv[2:])
-    else:
-        run_part(measure)
+    run_part(measure)

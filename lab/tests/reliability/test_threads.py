@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,36 +10,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.devices import open_device
-from support.process import captured
 
 import restride as rs
 from restride.runtime import RUNTIMES
+from restride_conformance.run.process import WorkerDied
 
-ROOT = Path(__file__).resolve().parents[3]
-SCRIPT = ROOT / "lab" / "reliability" / "threads.py"
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
+import threads
 
 
-def run(scenario: str, runtime: str, devices: int, count: int, before: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a scenario in a new process; ``before``: code that changes the library first."""
-    words = [scenario, runtime, str(devices), str(count), "1", "smoke", "60"]
-    script = f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import threads\n{before}\n"
-    command = [sys.executable, "-c", f"{script}threads.run_scenario({words!r})"]
-    return captured(command, timeout=120)
+def counted(scenario: str, runtime: str, devices: int, count: int, before: str = "") -> threads.Counted:
+    """What a scenario counted in a new process; ``before``: code that changes the library first."""
+    return threads.outcome_of(scenario, runtime, devices, count, 1, "smoke", 60, before)
 
 
 @pytest.mark.parametrize(
     ("scenario", "devices", "count"), [("share", 2, 8), ("close", 1, 1), ("start", 1, 1), ("leave", 1, 4)]
 )
 def test_eight_threads_get_the_results_of_one(device: rs.Device, scenario: str, devices: int, count: int) -> None:
-    runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
-    done = run(scenario, runtime, devices, count)
-    assert done.returncode == 0, done.stderr
-    counted = json.loads(done.stdout)
-    assert counted["wrong"] == counted.get("unended", 0) == 0, done.stderr
-    assert counted["operations"]
+    done = counted(scenario, type(device.runtime).__name__.removesuffix("Runtime").lower(), devices, count)
+    assert done["wrong"] == []
+    assert done["operations"]
 
 
 def test_a_block_that_is_handed_out_twice_is_noticed() -> None:
+    """It shows as wrong results, or as a crash."""
     before = """
 from restride.runtime.vulkan.memory import Pool
 def hand_out_again(pool, completed):
@@ -52,8 +45,11 @@ def hand_out_again(pool, completed):
         pool._idle.setdefault(block.nbytes, __import__("collections").deque()).extend([block, block])
 Pool.collect = hand_out_again
 """
-    done = run("share", "vulkan", 1, 12, before)
-    assert done.returncode or json.loads(done.stdout)["wrong"], done.stdout
+    try:
+        wrong = counted("share", "vulkan", 1, 12, before)["wrong"]
+    except WorkerDied as died:
+        wrong = [str(died)]
+    assert wrong
 
 
 def test_a_thread_outside_a_batch_joins_it_and_reading_hands_over(vulkan_device: rs.Device) -> None:
