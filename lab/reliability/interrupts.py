@@ -28,11 +28,18 @@ from typing import BinaryIO
 from xml.etree import ElementTree as ET
 
 import numpy as np
+from cases import drawn_cases
 from figures import Figure, run_part
+from work import KINDS, Known, drawn, of_case
+from worker import Worker
 
+import restride as rs
 from restride.command.files import write_array
 from restride.command.process import UsageError
 from restride.files.writing import write_file
+from restride.runtime import RUNTIMES
+from restride.runtime.interface import RuntimeName
+from restride_conformance.run.process import WorkerDied
 
 OLD = b"OLD " * 1000
 INPUTS = 48, 40, 3
@@ -85,7 +92,7 @@ def measure(small: bool, seed: int) -> Iterator[Figure]:
         yield from commands(folder, chosen, SMALL if small else tuple(COMMANDS), 1 if small else 12)
         yield from refusals(folder, chosen, 40 if small else 2000)
         yield two_writers(folder, 100 if small else 5000)
-    for runtime in ("vulkan", "kompute"):
+    for runtime in RUNTIMES:
         yield from operations(runtime, seed, 40 if small else 2000)
 
 
@@ -233,79 +240,57 @@ def _none(name: str, wrong: Sequence[str]) -> Figure:
 
 # Operations: a timer raises KeyboardInterrupt inside them.
 
-_OPERATIONS = """
-import faulthandler, random, signal, sys
-import numpy as np
-import restride as rs
 
-runtime, seed, most = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-chosen = random.Random(seed)
-faulthandler.dump_traceback_later(570, exit=True)
-x = np.arange(64 * 48, dtype=np.float32).reshape(64, 48)
-work = {
-    "upload": lambda: rs.asarray(x, device=device).numpy(),
-    "reorder": lambda: rs.reorder(rs.asarray(x, device=device), "AB->BA").numpy(),
-    "new size": lambda: rs.resample(rs.asarray(x, device=device), (chosen.randrange(1, 99), 32), mode="nearest"),
-    "resample": lambda: rs.resample(rs.asarray(x, device=device), (96, 32), mode="linear").numpy(),
-    "batch": lambda: batched(),
-}
-
-
-def batched():
-    with device.batch():
-        turned = rs.reorder(rs.asarray(x, device=device), "AB->BA")
-        result = rs.reorder(turned, "AB->BA")
-    return result.numpy()
-
-
-def ring(*_):
+def _ring(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-device = rs.Device(runtime=runtime)
-expected = {name: function() for name, function in work.items()}
-signal.signal(signal.SIGALRM, ring)
-count = wrong = 0
-while count < most:
-    name = chosen.choice([*work])
-    try:
-        try:
-            signal.setitimer(signal.ITIMER_REAL, chosen.uniform(1e-5, 3e-3))
-            for _ in range(1000):
-                work[name]()
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    except KeyboardInterrupt:
-        count += 1
-    except BaseException as error:
-        wrong += 1
-        print(f"{name}: {error!r}", file=sys.stderr)
-    for name in work:
-        if name != "new size":
+def interrupted_work(runtime: RuntimeName, seed: int, most: int) -> list[str]:
+    """What is wrong in work that is interrupted ``most`` times, and in other work after each interrupt.
+
+    Half of what is interrupted is new, so that it is planned and its pipelines are made meanwhile.
+    """
+    chosen, wrong = random.Random(seed), []
+    signal.signal(signal.SIGALRM, _ring)
+    new = drawn_cases(seed, "smoke")
+    with rs.Device(runtime=runtime) as device:
+        known = drawn(device, 4, seed, "smoke")
+        known += [Known.alone(name, KINDS[name], device) for name in ("upload and download", "batch", "stream")]
+        works = [(each, each.kind(device)) for each in known]
+        count = 0
+        while count < most:
+            name, work = chosen.choice([(each.name, work) for each, work in works])
+            if chosen.random() < 1 / 2:
+                name = str(case := next(new))
+                work = of_case(case)(device)
             try:
-                same = np.array_equal(work[name](), expected[name])
-            except Exception as error:
-                same = False
-                print(f"{name} afterwards: {error!r}", file=sys.stderr)
-            wrong += not same
-device.close()
-print(count, wrong)
-"""
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, chosen.uniform(1e-5, 3e-3))
+                    for _ in range(1000):
+                        work.run()
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                count += 1
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a figure
+                wrong.append(f"{name}: {error!r}")
+            for each, work in works:
+                try:
+                    each.require_right(work.run())
+                except Exception as error:  # noqa: BLE001 - as above
+                    wrong.append(f"afterwards: {error!r}")
+    return wrong
 
 
-def operations(runtime: str, seed: int, most: int) -> Iterator[Figure]:
-    """Interrupt operations ``most`` times; after each interrupt, check that all operations work."""
+def operations(runtime: RuntimeName, seed: int, most: int) -> Iterator[Figure]:
+    """Interrupt operations ``most`` times; after each interrupt, check that others work."""
     if runtime == "kompute" and find_spec("kp") is None:
         return
-    process = subprocess.run(
-        [sys.executable, "-c", _OPERATIONS, runtime, str(seed), str(most)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    words = process.stdout.split()
-    wrong = process.stderr.splitlines()[-8:] if process.returncode or len(words) != 2 or words[1] != "0" else []
+    with Worker() as worker:
+        try:
+            wrong = worker.call(600, "interrupts.interrupted_work", runtime, seed, most)
+        except WorkerDied as died:
+            wrong = str(died).splitlines()[-8:]
     yield _none(f"operations that fail or differ after {most} KeyboardInterrupts inside of others, {runtime}", wrong)
 
 

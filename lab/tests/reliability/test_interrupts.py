@@ -12,6 +12,7 @@ import pytest
 from support.process import captured
 
 import restride as rs
+from restride_conformance.run.ways import Started
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "lab" / "reliability"))
@@ -101,6 +102,33 @@ except KeyboardInterrupt:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
     assert time.monotonic() - start < 20
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_work_that_differs_after_an_interrupt_is_noticed(monkeypatch):
+    """From the first interrupt on, one byte of what is read is wrong."""
+    hits, read = [], Started.read
+
+    def ring(*_):
+        hits.append(1)
+        raise KeyboardInterrupt
+
+    def spoiled(started):
+        source, destination = read(started)
+        if hits:
+            destination[-1] ^= 1
+        return source, destination
+
+    monkeypatch.setattr(interrupts, "_ring", ring)
+    monkeypatch.setattr(Started, "read", spoiled)
+    before = signal.getsignal(signal.SIGALRM)
+    try:
+        wrong = interrupts.interrupted_work("vulkan", 1, 2)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert len(hits) == 2
+    assert len(wrong) == 8, "each of four cases, after each of two interrupts"
+    assert all("not what it gave alone" in line for line in wrong)
 
 
 def batched(x, device):
