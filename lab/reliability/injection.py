@@ -19,7 +19,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -216,9 +216,9 @@ def has_kp() -> bool:
     return _bench().has_kp
 
 
-def inject(scenario: str, position: int, fault: str) -> dict[str, Any]:
+def inject(scenario: str, position: int, fault: str) -> Outcome:
     """The outcome of a fault, in a process that injects nothing but faults."""
-    return asdict(_bench().inject(SCENARIOS[scenario], position, fault))
+    return _bench().inject(SCENARIOS[scenario], position, fault)
 
 
 class Injector:

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import multiprocessing
 import os
 import random
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +26,7 @@ from unittest.mock import patch
 
 import numpy as np
 from figures import Figure, run_part
+from worker import Worker
 
 import restride as rs
 from restride.runtime import RUNTIMES
@@ -37,6 +36,7 @@ from restride.runtime.kompute.runtime import MAX_PROGRAMS, KomputeRuntime
 from restride.runtime.vulkan.dispatch import MAX_PREPARED
 from restride.runtime.vulkan.program import MAX_PIPELINES
 from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride_conformance import Case
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -52,6 +52,9 @@ _PLANS = 20_000
 
 IMAGE = 40, 30
 """Sizes of the image that each of a hundred devices reorders."""
+
+_LIMIT = 3000.0
+"""Maximum seconds that a process may work."""
 
 MAX_POOLED = 64 * MIB
 """Bytes that a device may hold between small operations, whose tensors take a few MiB."""
@@ -87,8 +90,27 @@ class Sample:
         )
 
 
+_FILTERS: tuple[tuple[Literal["linear", "nearest", "cubic"], bool], ...] = (
+    *(("linear", False), ("linear", True), ("nearest", False), ("cubic", False)),
+)
+_BOXES = "units=normalized boxes=(0,0,0.5,1,0.25,0.1,0.9,0.8)"
+_LINES = (
+    "reorder u8[{0},{1},3] -> u8[3,{0},{1}] permute=HWC->CHW",
+    "reorder u8[{0},{1},3] -> f32[3,{0},{1}] permute=HWC->CHW",
+    "reorder u8[{0},{1},3] -> u8[{1},{0},3] permute=HWC->WHC",
+    "reorder f32[{0},{1},3] -> f32[{1},3,{0}] view=[::-1].permute(2,0,1) permute=ABC->CAB",
+    "crop_resize u8[{0},{1},3] -> u8[2,{2},{3},3] axes=(0,1) mode=linear " + _BOXES,
+    *(
+        f"resample {dtype}[{{0}},{{1}},3] -> {dtype}[{{2}},{{3}},3] mode={mode}{' antialias=yes' * antialias}"
+        for dtype in ("u8", "f32")
+        for mode, antialias in _FILTERS
+    ),
+)
+"""Cases of few kernels and of any sizes, which are all that may be new in an operation."""
+
+
 class Mix:
-    """Random operations of every kind on one device, abandoned and failing ones included.
+    """Random operations of every kind on one device: cases, and six kinds that are none, as they are not finished.
 
     sizes: the sizes an axis may have. With few, operations repeat; with many, most are new.
     """
@@ -98,10 +120,7 @@ class Mix:
         self._sizes = sizes
         self._rng = random.Random(seed)
         self._kinds: tuple[Callable[[], Any], ...] = (
-            self._reorder,
-            self._resample,
-            self._crops,
-            self._views,
+            *[self._case] * 4,
             self._stream_abandoned,
             self._batch_with_error,
             self._garbage_in_flight,
@@ -118,37 +137,20 @@ class Mix:
     def plan_only(self, count: int) -> None:
         """Plan ``count`` random resamplings without running them, to fill the cache of rows in less time."""
         for _ in range(count):
-            mode, antialias = self._filter()
+            mode, antialias = self._rng.choice(_FILTERS)
             src, sizes = f"f32[{self._size()},{self._size()}]", (self._size(), self._size())
             rs.plan_resample(src, None, sizes, None, None, mode, antialias=antialias, device=self._device)
 
     def _size(self) -> int:
         return self._rng.choice(self._sizes)
 
-    def _filter(self) -> tuple[Literal["linear", "nearest", "cubic"], bool]:
-        return self._rng.choice((("linear", False), ("linear", True), ("nearest", False), ("cubic", False)))
-
     def _image(self, dtype: str = "u1") -> rs.Tensor:
         return rs.asarray(np.ones((self._size(), self._size(), 3), dtype), device=self._device)
 
-    def _reorder(self) -> None:
-        layout, dtype = self._rng.choice((("HWC->CHW", None), ("HWC->CHW", np.float32), ("HWC->WHC", None)))
-        rs.reorder(self._image(), layout, dtype=dtype).numpy()
-
-    def _resample(self) -> None:
-        mode, antialias = self._filter()
-        sizes = self._size(), self._size()
-        rs.resample(self._image(self._rng.choice(("u1", "f4"))), sizes, None, (0, 1), mode, antialias=antialias).numpy()
-
-    def _crops(self) -> None:
-        boxes = [(0, 0, 0.5, 1), (0.25, 0.1, 0.9, 0.8)]
-        rs.crop_resize(self._image(), boxes, (self._size(), self._size()), axes=(0, 1), units="normalized").numpy()
-
-    def _views(self) -> None:
-        image = self._image("f4")
-        view = image[1:, ::-1].permute((2, 0, 1))
-        rs.reorder(view, "ABC->CAB").numpy()
-        view.broadcast_to((2, *view.shape)).numpy()
+    def _case(self) -> None:
+        case = Case.parse(self._rng.choice(_LINES).format(*(self._size() for _ in range(4))))
+        source = rs.asarray(np.ones(case.src.sizes, case.src.dtype.dtype), device=self._device)
+        case.operation.call(case)(case.viewed_tensor(source), None).numpy()
 
     def _stream_abandoned(self) -> None:
         images = (np.ones((self._size(), self._size(), 3), np.uint8) for _ in range(4))
@@ -240,7 +242,7 @@ def _cached(device: rs.Device) -> float:
     return max(len(session.recorder.pipelines) / MAX_PIPELINES, prepared / MAX_PREPARED)
 
 
-def mixed(runtime: RuntimeName, count: int, seed: int, *, repeated: bool) -> Grown:
+def mixed(runtime: RuntimeName, count: int, seed: int, repeated: bool) -> Grown:
     """The growth by ``count`` mixed operations with full caches. repeated: three runs of the same work filled them."""
     sizes = range(9, 200)
     with rs.Device(runtime=runtime) as device:
@@ -402,23 +404,23 @@ def memory(what: str, grown: Grown, most: int, plain: int | None = None) -> Figu
     )
 
 
-def _apart(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a function in its own process and return its result."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-        return process.submit(function, *arguments).result()
+def _apart(function: str, *arguments: Any) -> Any:
+    """Call a function in its own process and return its result."""
+    with Worker() as worker:
+        return worker.call(_LIMIT, function, *arguments)
 
 
 def figures_of(runtime: RuntimeName, small: bool, seed: int) -> Iterator[Figure]:
     """The figures of one runtime, measured in one process; those of kp alone in others."""
     with rs.Device(runtime=runtime) as device:
         index = device.info.index
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+    with Worker() as worker:
         count = 40 if small else 10_000
-        grown = process.submit(mixed, runtime, count, seed, repeated=small).result()
+        grown = Grown(**worker.call(_LIMIT, "leaks.mixed", runtime, count, seed, small))
         what = f"{count:,} mixed operations, {runtime},"
         plain = None
         if runtime == "kompute" and not small:
-            plain = _apart(plain_pipelines, index, grown.pipelines, grown.allocations)
+            plain = _apart("leaks.plain_pipelines", index, grown.pipelines, grown.allocations)
         yield memory(what, grown, NOISE if small else count * MAX_BYTES_AN_OPERATION, plain)
         if small:  # else caches of some ten thousand entries are at another point of their round
             blocks, most = max(grown.blocks, 0), count + NOISE_BLOCKS
@@ -437,14 +439,14 @@ def figures_of(runtime: RuntimeName, small: bool, seed: int) -> Iterator[Figure]
         )
         yield constant(what, grown)
         count = 4 if small else 100
-        grown = process.submit(devices, runtime, count, seed).result()
+        grown = Grown(**worker.call(_LIMIT, "leaks.devices", runtime, count, seed))
         what = f"{count} devices opened and closed or dropped, {runtime},"
         plain = None
         if runtime == "kompute" and not small:
             # Both differ by some MiB from process to process: the driver's compiler takes memory by the MiB.
-            again = [_apart(devices, runtime, count, seed + number).resident for number in (1, 2)]
+            again = [_apart("leaks.devices", runtime, count, seed + number)["resident"] for number in (1, 2)]
             grown = replace(grown, resident=sorted([grown.resident, *again])[1])
-            plain = sorted(_apart(plain_managers, index, count) for _ in range(3))[1]
+            plain = sorted(_apart("leaks.plain_managers", index, count) for _ in range(3))[1]
         yield memory(what, grown, NOISE if small else MAX_BYTES_OF_DEVICES, plain)
         yield constant(what, grown)
 

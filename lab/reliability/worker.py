@@ -3,7 +3,7 @@
     with Worker() as worker:
         counted = worker.call(60.0, "threads.share", "vulkan", 1, 12, 1, "smoke")
 
-Functions are named by module and name; arguments and results are JSON values.
+Functions are named by module and name. Arguments and results are JSON values; a dataclass comes back as a dictionary.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import importlib
 import json
 import sys
 import time
+from dataclasses import is_dataclass
 from operator import attrgetter
 from types import TracebackType
 from typing import Any, Self
@@ -92,4 +93,4 @@ def serve() -> None:
         faulthandler.dump_traceback_later(call["seconds"])
         returned = attrgetter(name)(importlib.import_module(module))(*call["arguments"])
         faulthandler.cancel_dump_traceback_later()
-        answer({"returned": returned})
+        answer({"returned": vars(returned) if is_dataclass(returned) else returned})
