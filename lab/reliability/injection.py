@@ -18,9 +18,9 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import kp_double
@@ -28,7 +28,7 @@ import numpy as np
 import vulkan_double
 from figures import Figure, run_part
 from scenarios import SCENARIOS, TIMEOUT, Scenario
-from work import Results, Work
+from work import Known, Work
 from worker import Worker
 
 import restride as rs
@@ -39,7 +39,14 @@ from restride_conformance.record import Verdict
 from restride_conformance.run.process import WorkerDied
 
 HANG_SECONDS = 10.0
-_CRASH, _HANG = "crash", "hang"
+_CRASH, _HANG, _LEAK = "crash", "hang", "alive after the device was closed"
+_CRASHED = "processes that crashed after an injected fault"
+_HUNG = "injected faults after which nothing happened for 10 s"
+_LEAKED = "injected faults after which something created was never destroyed"
+_WRONG = "injected faults after which an error, a result or a device was wrong"
+_KINDS = {_CRASH: _CRASHED, _HANG: _HUNG, _LEAK: _LEAKED}
+"""The figure of a violation by how it begins; others are ``_WRONG``."""
+
 _SHORT_TIMEOUT = 0.3
 _CACHE_BYTES = 1000
 _FEW_SCENARIOS = 5
@@ -77,27 +84,28 @@ class Injection:
 
 
 class Bench:
-    """Runs scenarios with the doubles in place. One per process; it keeps the correct results of each scenario."""
+    """Runs scenarios with the doubles in place, for ever; it keeps the correct results of each scenario."""
 
-    def __init__(self, vulkan: vulkan_double.VulkanDouble, kp: kp_double.KpDouble | None) -> None:
-        self._vulkan, self._kp = vulkan, kp
-        self.has_kp = kp is not None
-        self._expected: dict[str, Results] = {}
+    def __init__(self) -> None:
+        warnings.simplefilter("ignore")
+        self._vulkan = vulkan_double.VulkanDouble().__enter__()
+        self._kp = kp_double.KpDouble().__enter__() if find_spec("kp") else None
+        self._known: dict[str, Known] = {}
         self._unraisable: list[str] = []
         sys.unraisablehook = lambda entry: self._unraisable.append(f"{type(entry.exc_value).__name__} in a finalizer")
         gc.collect()
         gc.freeze()
 
-    def expected(self, scenario: Scenario) -> Results:
+    def known(self, scenario: Scenario) -> Known:
         """The results of a scenario without faults, cached."""
-        if scenario.name not in self._expected:
+        if scenario.name not in self._known:
             with scenario.open(TIMEOUT) as device:
-                self._expected[scenario.name] = scenario.work(device).run()
-        return self._expected[scenario.name]
+                self._known[scenario.name] = Known.alone(scenario.name, scenario.work, device)
+        return self._known[scenario.name]
 
     def inject(self, scenario: Scenario, position: int, fault: str) -> Outcome:
         """Run a scenario once with a fault at call ``position``; 0: without a fault."""
-        expected = self.expected(scenario)
+        known = self.known(scenario)
         with tempfile.TemporaryDirectory() as folder:
             self._vulkan.cache_bytes = _CACHE_BYTES if scenario.cache else 0
             os.environ[FOLDER_VARIABLE] = folder if scenario.cache else ""
@@ -110,14 +118,14 @@ class Bench:
             self._unraisable.clear()
             self._vulkan.misuses.clear()
             faulty = self._kp if scenario.sees_kp and self._kp else self._vulkan
-            outcome = _Run(faulty, scenario, expected).outcome(position, fault)
+            outcome = _Run(faulty, scenario, known).outcome(position, fault)
         violations = outcome.violations + self._vulkan.misuses + self._unraisable
         gc.collect()
         by_design = fault == "VK_TIMEOUT" and "close" in scenario.armed
         for double in (self._vulkan, self._kp):
             leaked = {} if double is None or by_design else double.leaked()
             if leaked:
-                violations.append(f"alive after the device was closed: {leaked}")
+                violations.append(f"{_LEAK}: {leaked}")
         try:
             self._check_fresh()
         except Exception as error:  # noqa: BLE001 - whatever it is, a fresh device does not work
@@ -135,8 +143,8 @@ class Bench:
 class _Run:
     """One run of a scenario with one fault."""
 
-    def __init__(self, double: Any, scenario: Scenario, expected: Results) -> None:
-        self._double, self._scenario, self._expected = double, scenario, expected
+    def __init__(self, double: Any, scenario: Scenario, known: Known) -> None:
+        self._double, self._scenario, self._known = double, scenario, known
         self._violations: list[str] = []
         self._calls: list[str] = []
         self._error = ""
@@ -157,7 +165,7 @@ class _Run:
                     work = None if was_armed else self._scenario.work(device)
                 elif device is not None and part == "work":
                     work = work or self._scenario.work(device)
-                    self._compare(work.run(), "the result")
+                    self._known.require_right(work.run())
                 elif device is not None and part in armed:
                     device.close()
                 if part == armed[-1]:
@@ -165,7 +173,7 @@ class _Run:
         except rs.RestrideError as error:
             self._error = type(error).__name__
         except Exception as error:  # noqa: BLE001 - a violation, of whatever type
-            self._violations.append(f"untyped: {type(error).__name__}: {error}")
+            self._violations.append(f"{type(error).__name__}: {error}")
         self._calls = list(double.calls)
         double.disarm()
         if position == 0 and self._error:
@@ -183,10 +191,10 @@ class _Run:
             try:
                 for place, (out, before) in enumerate(work.destinations):
                     whole = out.buffer()
-                    complete = np.array_equal(whole, self._expected[place])
+                    complete = np.array_equal(whole, self._known.right[place])
                     if not complete and not np.array_equal(whole, before):
                         self._violations.append(f"destination {place} is neither untouched nor complete: {whole[:40]}")
-                self._compare(work.run(), "the next result on the same device")
+                self._known.require_right(work.run())
             except Exception as error:  # noqa: BLE001 - a violation, of whatever type
                 self._violations.append(f"the same device does not work again: {type(error).__name__}: {error}")
         try:
@@ -194,31 +202,14 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - a violation, of whatever type
             self._violations.append(f"close: {type(error).__name__}: {error}")
 
-    def _compare(self, results: Results, what: str) -> None:
-        for place, (result, expected) in enumerate(zip(results, self._expected, strict=True)):
-            if not np.array_equal(result, expected):
-                self._violations.append(f"{what}, {place}, is wrong: {result.ravel()[:40]}")
 
-
-@cache
-def _bench() -> Bench:
-    """The bench of this process, which the doubles never leave."""
-    warnings.simplefilter("ignore")
-    kp = None
-    vulkan = vulkan_double.VulkanDouble().__enter__()
-    with suppress(rs.UnsupportedError):
-        kp = kp_double.KpDouble().__enter__()
-    return Bench(vulkan, kp)
-
-
-def has_kp() -> bool:
-    """True if faults can be injected into kp."""
-    return _bench().has_kp
+bench = cache(Bench)
+"""The bench of this process."""
 
 
 def inject(scenario: str, position: int, fault: str) -> Outcome:
-    """The outcome of a fault, in a process that injects nothing but faults."""
-    return _bench().inject(SCENARIOS[scenario], position, fault)
+    """The outcome of a fault, in a process that does nothing but inject faults."""
+    return bench().inject(SCENARIOS[scenario], position, fault)
 
 
 class Injector:
@@ -259,27 +250,22 @@ def injections_of(scenario: Scenario, calls: list[str]) -> Iterator[Injection]:
 
 
 class Tally:
-    """Counts the outcomes of all injections."""
+    """Counts the outcomes of all injections; ``wrong``: violations by the name of their figure."""
 
     def __init__(self) -> None:
         self.injections = 0
-        self.scenarios: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
-        self.violations: list[str] = []
+        self.wrong: dict[str, list[str]] = {_CRASHED: [], _HUNG: [], _LEAKED: [], _WRONG: []}
 
     def add(self, injection: Injection, outcome: Outcome) -> None:
         """Count an outcome; print its violations."""
         if outcome.fired:
             self.injections += 1
-            self.scenarios[injection.scenario] += 1
             self.errors[outcome.error or "success"] += 1
         for violation in outcome.violations:
-            self.violations.append(f"{injection}: {violation}")
-            print(f"VIOLATION {self.violations[-1]}", file=sys.stderr, flush=True)
-
-    def count(self, word: str) -> int:
-        """The number of violations that contain ``word``."""
-        return sum(word in violation for violation in self.violations)
+            figure = next((name for prefix, name in _KINDS.items() if violation.startswith(prefix)), _WRONG)
+            self.wrong[figure].append(f"{injection}: {violation}")
+            print(f"VIOLATION {injection}: {violation}", file=sys.stderr, flush=True)
 
 
 def inject_all(only: str = "", sample: int = 0, seed: int = 1) -> Tally:
@@ -289,11 +275,10 @@ def inject_all(only: str = "", sample: int = 0, seed: int = 1) -> Tally:
     scenarios = [scenario for scenario in SCENARIOS.values() if only in scenario.name]
     if sample:
         scenarios = rng.sample(scenarios, _FEW_SCENARIOS)
-    with injector.worker as worker:
-        with_kp = worker.call(60.0, "injection.has_kp")
+    with injector.worker:
         planned: list[Injection] = []
         for scenario in scenarios:
-            if scenario.sees_kp and not with_kp:
+            if scenario.sees_kp and find_spec("kp") is None:
                 continue
             untouched = Injection(scenario.name, 0, "none", "")
             outcome = injector.run(untouched)
@@ -308,34 +293,20 @@ def inject_all(only: str = "", sample: int = 0, seed: int = 1) -> Tally:
     return tally
 
 
-def figures(tally: Tally) -> Iterable[Figure]:
-    """The figures for docs/reliability.md."""
-    crashes = tally.count(f": {_CRASH}: ")
-    hangs = sum(violation.endswith(f": {_HANG}") for violation in tally.violations)
-    leaks = tally.count("alive after")
-    yield Figure("faults injected at driver calls", ">= 2,000", f"{tally.injections:,}", tally.injections >= 2000)
-    yield Figure("processes that crashed after an injected fault", "0", f"{crashes:,}", crashes == 0)
-    yield Figure("injected faults after which nothing happened for 10 s", "0", f"{hangs:,}", hangs == 0)
-    yield Figure("injected faults after which something created was never destroyed", "0", f"{leaks:,}", leaks == 0)
-    others = len(tally.violations) - crashes - hangs - leaks
-    yield Figure(
-        "injected faults after which an error, a result or a device was wrong", "0", f"{others:,}", others == 0
-    )
-
-
 def measure(small: bool, seed: int) -> Iterable[Figure]:
     """The figures; small: forty injections at random."""
     tally = inject_all(sample=40 if small else 0, seed=seed)
-    print(f"{dict(tally.errors)} in {len(tally.scenarios)} scenarios", file=sys.stderr)
-    for figure in figures(tally):
-        if not small or ">=" not in figure.goal:
-            yield figure
+    print(dict(tally.errors), file=sys.stderr)
+    if not small:
+        yield Figure("faults injected at driver calls", ">= 2,000", f"{tally.injections:,}", tally.injections >= 2000)
+    for name, wrong in tally.wrong.items():
+        yield Figure(name, "0", f"{len(wrong):,}", not wrong)
 
 
 if __name__ == "__main__":
     if "--only" in sys.argv:
         found = inject_all(sys.argv[sys.argv.index("--only") + 1])
-        print(f"{found.injections} injections, {len(found.violations)} violations: {dict(found.errors)}")
-        sys.exit(bool(found.violations))
+        print(f"{found.injections} injections, {dict(found.errors)}")
+        sys.exit(any(found.wrong.values()))
     else:
         run_part(measure)

@@ -187,7 +187,7 @@ def test_a_worker_that_crashes_or_is_silent_is_a_violation(monkeypatch, verdict,
 
 def test_a_sample_of_all_faults():
     tally = injection.inject_all(sample=30, seed=SEED)
-    assert tally.violations == []
+    assert not any(tally.wrong.values()), tally.wrong
     assert tally.injections >= 15
     assert len(SCENARIOS) >= 40
 
