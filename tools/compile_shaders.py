@@ -4,8 +4,8 @@ A line of the table is ``name: source.comp DEFINE=1 OTHER=2``; ``#`` starts a co
 ``name.spv`` files and ``manifest.json``, which the package reads to give a module its constants and push constants by
 name, and to check it before it reaches a driver.
 
-The properties of element types are written to ``include/element_types.glsl`` first, from the table of the library
-beside ``shaders/``.
+What kernels and the library share is written to ``include/`` first, from the library beside ``shaders/``: the
+properties of element types to ``element_types.glsl``, and other numbers to ``shared_constants.glsl``.
 
 Modules that are up to date are not compiled again: ``.stamp.json`` keeps, for each module, a hash of its source, of
 every file that the source includes, of its defines and of the compiler's version.
@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # needed where another build imports this file by its path
+from constants_include import constants_include
 from element_include import element_include
 from shader_interface import read_interface
 
@@ -37,7 +38,15 @@ ROOT = Path(__file__).resolve().parent.parent
 SHADERS = ROOT / "shaders"
 TARGET = ROOT / "src" / "restride" / "spirv"
 ELEMENT_TABLE = Path("src/restride/dtypes/table.py")
-"""The table of element types, beside the folder of the GLSL; restride-lab's GLSL has none."""
+SHARED_CONSTANTS = Path("src/restride/kernel/shared_constants.py")
+INCLUDES: dict[str, tuple[Path, Callable[[Path], str]]] = {
+    "element_types.glsl": (ELEMENT_TABLE, element_include),
+    "shared_constants.glsl": (SHARED_CONSTANTS, constants_include),
+}
+"""The includes that the build writes: the module of each, beside the folder of the GLSL, and what makes it.
+
+restride-lab's GLSL has no such modules beside it.
+"""
 
 # Every device that restride supports accepts Vulkan 1.1 and SPIR-V 1.3.
 FLAGS = ("-V", "--target-env", "vulkan1.1", "--target-env", "spirv1.3")
@@ -218,17 +227,18 @@ def compile_shaders(shaders: Path, target: Path, say: Callable[[str], None] = pr
     ``read_interface`` finds) and ``.stamp.json``.
 
     Raises:
-        ShaderBuildError: see ``find_compiler``, ``read_variants`` and ``element_include``; or a shader does not
-            compile, with its file and glslang's output. The target's modules and manifest stay as they were.
+        ShaderBuildError: see ``find_compiler``, ``read_variants`` and ``INCLUDES``; or a shader does not compile, with
+            its file and glslang's output. The target's modules and manifest stay as they were.
     """
     variants = read_variants(shaders / "variants.txt")
     compiler = find_compiler()
-    table = shaders.parent / ELEMENT_TABLE
-    if table.is_file():
-        try:
-            _write_if_new(shaders / "include" / "element_types.glsl", element_include(table))
-        except ValueError as error:
-            raise ShaderBuildError(str(error)) from error
+    for name, (module, make) in INCLUDES.items():
+        source = shaders.parent / module
+        if source.is_file():
+            try:
+                _write_if_new(shaders / "include" / name, make(source))
+            except ValueError as error:
+                raise ShaderBuildError(str(error)) from error
     target.mkdir(parents=True, exist_ok=True)
     stamp = _read_json(target / ".stamp.json")
     keys = {variant.name: _key(variant, shaders, compiler) for variant in variants}

@@ -10,7 +10,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 #ifdef QUADS
 #define PUSH_PLANES
@@ -31,7 +32,6 @@ layout(constant_id = 7) const bool WIDE = false;
 #endif
 
 // Each invocation gets enough work to outweigh the cost of its start. NEIGHBOURS says which quads, as in strided_copy.comp.
-const uint QUADS_PER_INVOCATION = 4;
 layout(constant_id = 1) const bool NEIGHBOURS = false;
 
 const uint MAX_PLANES = 4;

@@ -5,7 +5,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 layout(std430, binding = 2) readonly buffer Other { uint other[]; };
 

@@ -12,7 +12,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 layout(std430, binding = 2) readonly buffer Alpha { uint alphas[]; };
 

@@ -7,7 +7,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 #include "buffers.glsl"
 

@@ -17,10 +17,11 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 layout(constant_id = 1) const uint SRC_ROWS = 1;
-layout(constant_id = 2) const uint SRC_CHANNELS = 3;  // at most 4
+layout(constant_id = 2) const uint SRC_CHANNELS = 3;  // at most MAX_CHANNELS
 layout(constant_id = 3) const uint DST_ROWS = 3;
 layout(constant_id = 4) const uint DST_CHANNELS = 1;
 layout(constant_id = 5) const bool BACKWARDS = false;

@@ -15,7 +15,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 layout(constant_id = 0) const uint BITS = 8;  // 8 or 16
 layout(constant_id = 1) const uint ROW = 9;   // 2 to 31
@@ -28,12 +29,12 @@ layout(constant_id = 3) const uint DEEP = 64;
 #include "axes.glsl"
 
 const uint LANES = 32 / BITS;
-const uint BLOCKS = ACROSS * DEEP;    // blocks of a group, at most 128
-const uint PARTS = 128 / BLOCKS;      // invocations that load a block
-const uint CELLS = BLOCKS * ROW;      // words of a group, at most 1024
+const uint BLOCKS = ACROSS * DEEP;  // blocks of a group, at most GROUP_SIZE
+const uint PARTS = GROUP_SIZE / BLOCKS;  // invocations that load a block
+const uint CELLS = BLOCKS * ROW;  // words of a group
 
-shared uint cells[1024];       // word r of block k is at index k * ROW + r
-shared uint first_words[128];  // first destination word of each block
+shared uint cells[SHORT_ROWS_WORDS];  // word r of block k is at index k * ROW + r
+shared uint first_words[GROUP_SIZE];  // first destination word of each block
 
 void load_part(uint block, uint part, uint src_offset) {
     [[unroll]] for (uint n = 0; n < (ROW + PARTS - 1) / PARTS; ++n) {
@@ -71,8 +72,8 @@ void main() {
     }
     // Invocations without a block must not return earlier, because all invocations have to reach the barrier.
     barrier();
-    [[unroll]] for (uint n = 0; n < (CELLS + 127) / 128; ++n) {
-        uint cell = n * 128 + gl_LocalInvocationID.x;
+    [[unroll]] for (uint n = 0; n < (CELLS + GROUP_SIZE - 1) / GROUP_SIZE; ++n) {
+        uint cell = n * GROUP_SIZE + gl_LocalInvocationID.x;
         uint number = cell / ROW;
         uint block = number % DEEP * ACROSS + number / DEEP;
         if (cell < CELLS && first + block < dispatch.pieces) {

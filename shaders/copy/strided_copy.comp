@@ -7,12 +7,13 @@
 // GATHER: loads four single words, lane_stride apart, and stores them as 128 bits. A slice [::2] has lane_stride 2, a flip -1,
 // a broadcast 0.
 // SCATTER: loads 128 bits and stores them as four single words, lane_stride apart. Where channels are copied out of a block,
-// lane_stride is the size of a channel. For lane_stride 1, such as a tile's row copied to packed rows of odd length, see IN_A_ROW.
+// lane_stride is the size of a channel. For lane_stride 1, such as a tile's row copied to packed rows of odd length, see WORDS_IN_A_ROW.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 #if WORDS == 4
 #define ELEMENT uvec4
@@ -54,7 +55,7 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 layout(constant_id = 0) const bool NEIGHBOURS = false;
 
 // Pieces (WORDS words, or four single words) that an invocation copies: 4, or 2 or 1 where a GPU would have too few invocations.
-layout(constant_id = 1) const uint EACH = 4;
+layout(constant_id = 1) const uint EACH = PIECES_EACH;
 
 #ifndef RUN
 // The pieces of an invocation differ along axis 0 alone, whose size is a multiple of EACH: the axes are walked once for all of them.
@@ -70,10 +71,7 @@ const bool FULL = false;
 
 #if defined(GATHER) || defined(SCATTER)
 // Where the four single words of a piece are that GATHER loads and SCATTER stores.
-const uint APART = 0;      // at lane_stride from one to the next
-const uint REVERSED = 1;  // GATHER: a flip, one 128-bit load whose words are reversed
-const uint IN_A_ROW = 2;   // TOGETHER, EACH 4: the 16 words of the invocation's pieces are adjacent, and begin at any word
-layout(constant_id = 4) const uint ARRANGEMENT = APART;
+layout(constant_id = 4) const uint ARRANGEMENT = WORDS_APART;
 #endif
 
 ELEMENT load(uint offset) {
@@ -82,7 +80,7 @@ ELEMENT load(uint offset) {
 #elif defined(FILL)
     return dispatch.low;
 #elif defined(GATHER)
-    if (ARRANGEMENT == REVERSED) {
+    if (ARRANGEMENT == WORDS_REVERSED) {
         return src4[offset / 4].wzyx;
     }
     uint stride = dispatch.lane_stride;
@@ -178,7 +176,7 @@ void main() {
             src_offset = walk.src;
             dst_offset = walk.dst;
 #if defined(GATHER) || defined(SCATTER)
-            if (ARRANGEMENT == IN_A_ROW) {  // only n = 0 reaches this line, and moves all pieces at once
+            if (ARRANGEMENT == WORDS_IN_A_ROW) {  // only n = 0 reaches this line, and moves all pieces at once
                 if (is_there[0]) {
                     move_row(src_offset, dst_offset);
                 }

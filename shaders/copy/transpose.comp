@@ -19,7 +19,8 @@
 
 // A group has `across` blocks along a, `along` blocks along b, and `deep` indices of the other axes. The next group continues along
 // b: where a group reads 16 bytes of a row, the next one finds the rest of the cache line.
-layout(local_size_x = 64) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_BLOCKS) in;
 
 #define PUSHED_AXES 3
 layout(push_constant) uniform Dispatch {

@@ -16,7 +16,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 #if WIDTH == 64
 #define CELL uvec2
@@ -25,10 +26,10 @@ layout(local_size_x = 128) in;
 #endif
 #if WIDTH < 32
 #define LANES (32 / WIDTH)
-const uint EDGE = 64;
+const uint EDGE = NARROW_EDGE;
 #else
 #define LANES 1
-const uint EDGE = 32;
+const uint EDGE = WIDE_EDGE;
 #endif
 
 layout(std430, binding = 0) readonly buffer Src { CELL src[]; };
@@ -65,8 +66,8 @@ const bool ANYWHERE = false;
 const uint ROW = EDGE / LANES;
 const uint B_ROW = B_EDGE / LANES;
 const uint SQUARES = (ANYWHERE ? ROW + 1 : ROW) * B_ROW;
-const uint SQUARES_PER_INVOCATION = (SQUARES + 127) / 128;
-const uint CELLS_PER_INVOCATION = B_EDGE * ROW / 128;
+const uint SQUARES_PER_INVOCATION = (SQUARES + GROUP_SIZE - 1) / GROUP_SIZE;
+const uint CELLS_PER_INVOCATION = B_EDGE * ROW / GROUP_SIZE;
 
 // A row of the tile is a row of the destination plus one cell, so that the cells of a column are in different banks. With ANYWHERE,
 // the extra cell has elements of the last word. Neighbouring squares are stored LANES rows apart; after 32 rows their banks would
@@ -133,7 +134,7 @@ void main() {
     // elements at the edge.
     CELL cells[SQUARES_PER_INVOCATION][LANES];
     [[unroll]] for (uint n = 0u; n < SQUARES_PER_INVOCATION; ++n) {
-        uint square = n * 128u + gl_LocalInvocationID.x;
+        uint square = n * GROUP_SIZE + gl_LocalInvocationID.x;
         uint b = min(first_b + square % B_ROW * LANES, dispatch.b_size - (ANYWHERE ? 1u : LANES));
         [[unroll]] for (uint lane = 0u; lane < LANES; ++lane) {
             uint a = min(first_a + square / B_ROW * LANES + lane, (INSIDE > 0u ? INSIDE : dispatch.a_size) - 1u);
@@ -141,9 +142,9 @@ void main() {
         }
     }
     [[unroll]] for (uint n = 0u; n < SQUARES_PER_INVOCATION; ++n) {
-        uint square = n * 128u + gl_LocalInvocationID.x;
+        uint square = n * GROUP_SIZE + gl_LocalInvocationID.x;
         uint down = square / B_ROW, across = square % B_ROW;
-        if (SQUARES % 128u == 0u || square < SQUARES) {
+        if (SQUARES % GROUP_SIZE == 0u || square < SQUARES) {
             [[unroll]] for (uint lane = 0u; lane < LANES; ++lane) {
                 if (INSIDE > 0u) {
                     cells[n][lane] = first_a + down * LANES + lane < INSIDE ? cells[n][lane] : CELL(0u);
@@ -158,7 +159,7 @@ void main() {
     barrier();
     [[unroll]] for (uint n = 0u; n < CELLS_PER_INVOCATION; ++n) {
         // Cells are written row after row, so that neighbouring invocations write neighbouring words.
-        uint cell = n * 128u + gl_LocalInvocationID.x;
+        uint cell = n * GROUP_SIZE + gl_LocalInvocationID.x;
         uint down = cell / ROW, across = cell % ROW;
         uint a = first_a + across * LANES;
         uint b = first_b + down;

@@ -16,8 +16,6 @@ layout(constant_id = 9) const bool WHOLE_QUADS = false;  // all quads of the des
 #include "crops.glsl"
 #include "quads.glsl"
 
-const uint COLUMNS = 4;
-const uint PAST = 0xFFFFFFFFu;
 const uint FIRST = 1u, SECOND = 2u, BOTH = 3u, IS_PAST = 4u;  // bits that say which of two taps are inside the image
 
 uint fill_bytes;
@@ -40,14 +38,14 @@ void load_channels(uint first, uvec2 pairs_at) {
 
 uint taps_inside(uint range) { return (is_inside(0u, range) ? FIRST : 0u) | (is_inside(1u, range) ? SECOND : 0u); }
 
-vec2 weights_x[COLUMNS];
-uint offset_x[COLUMNS];
-uint inside_x[COLUMNS];  // the bits of taps_inside, or IS_PAST; IS_FILL may be added
-uint last_byte_x[COLUMNS];  // the last byte of the taps inside the image, relative to the offset
+vec2 weights_x[BOX_COLUMNS];
+uint offset_x[BOX_COLUMNS];
+uint inside_x[BOX_COLUMNS];  // the bits of taps_inside, or IS_PAST; IS_FILL may be added
+uint last_byte_x[BOX_COLUMNS];  // the last byte of the taps inside the image, relative to the offset
 
 void load_columns() {
     uint table = tables.x / 4u + table_row.x;
-    [[unroll]] for (uint x = 0u; x < COLUMNS; ++x) {
+    [[unroll]] for (uint x = 0u; x < BOX_COLUMNS; ++x) {
         uvec4 row = parameters[table + x];
         weights_x[x] = uintBitsToFloat(row.xy);
         offset_x[x] = row.z;
@@ -93,14 +91,14 @@ uvec2 pixels_at(uint offset, uint last_byte) {
 
 // The sums along columns for one row of the source, by column and channel.
 struct Sums {
-    float sums[COLUMNS * MAX_CHANNELS];
+    float sums[BOX_COLUMNS * MAX_CHANNELS];
 };
 
 Sums line_at(uint offset, bool has_row) {
     Sums line;
     low_word = 0xFFFFFFFFu;  // no word is loaded yet; SwiftShader miscompiles a special case for the first column
     middle_word = 0xFFFFFFFFu;
-    [[unroll]] for (uint x = 0u; x < COLUMNS; ++x) {
+    [[unroll]] for (uint x = 0u; x < BOX_COLUMNS; ++x) {
         uvec2 pixels = pixels_at(offset + offset_x[x], last_byte_x[x]);
         pixels.x = has_row && (inside_x[x] & FIRST) != 0u ? pixels.x : fill_bytes;
         pixels.y = has_row && (inside_x[x] & SECOND) != 0u ? pixels.y : fill_bytes;
@@ -117,7 +115,7 @@ Sums line_at(uint offset, bool has_row) {
 }
 
 // Writes the elements of four columns: a quad for each channel, or with BY_PIXELS the channels of one column after another.
-void write_line(uint at, uint bits[COLUMNS * MAX_CHANNELS]) {
+void write_line(uint at, uint bits[BOX_COLUMNS * MAX_CHANNELS]) {
     [[unroll]] for (uint k = 0u; k < MAX_CHANNELS; ++k) {
         if (k < CHANNELS) {
             uvec4 quad;
@@ -169,8 +167,8 @@ void write_lines(uint dst_offset) {
             --missing;
         }
         vec2 weights = uintBitsToFloat(line.xy);
-        uint bits[COLUMNS * MAX_CHANNELS];
-        [[unroll]] for (uint n = 0u; n < COLUMNS * MAX_CHANNELS; ++n) {
+        uint bits[BOX_COLUMNS * MAX_CHANNELS];
+        [[unroll]] for (uint n = 0u; n < BOX_COLUMNS * MAX_CHANNELS; ++n) {
             uint c = n % MAX_CHANNELS;
             if (c < CHANNELS) {
                 bool is_fill = ((inside_x[n / MAX_CHANNELS] | line.w) & IS_FILL) != 0u;

@@ -19,13 +19,8 @@
 #extension GL_EXT_control_flow_attributes : require
 
 layout(constant_id = 8) const uint TAPS = 0;  // taps of every row of both tables, 2 or 4; 0: the header has their number
-layout(constant_id = 9) const uint PIXELS = 0;  // how pixels are stored in the source: one of the constants below
+layout(constant_id = 9) const uint PIXELS = 0;  // how pixels are stored in the source: PIXELS_... in shared_constants.glsl
 layout(constant_id = 12) const bool CHANNELS_BACKWARDS = false;  // the first channel is the last byte of a pixel
-
-const uint APART = 0;  // the channels of a pixel are `lane_stride` apart
-const uint BYTES = 1;  // the channels of a pixel are adjacent bytes
-const uint ADJACENT = 2;  // as BYTES, and the pixels of neighbouring columns are adjacent too
-const uint WORD = 3;  // the channels of a pixel are bytes of one word, from the lowest on
 
 // Such products can be added without a test: linear weights are never negative, and integers are never -0.0 or infinite.
 #define ALL_ADD (TAPS == 2u && is_integer(SRC_TYPE))
@@ -34,9 +29,8 @@ const uint WORD = 3;  // the channels of a pixel are bytes of one word, from the
 #include "elements.glsl"
 #include "destination.glsl"
 
-const uint MAX_ROWS = 4;
 const uint LINES = SLOTS == 1u && BITS == 32u ? ROWS : 1u;  // source rows that one pass over the columns sums
-const uint TOGETHER = TAPS == 2u ? 2u : TAPS == 4u || PIXELS == ADJACENT ? 4u : 1u;  // taps that are loaded at once
+const uint TOGETHER = TAPS == 2u ? 2u : TAPS == 4u || PIXELS == PIXELS_ADJACENT ? 4u : 1u;  // taps that are loaded at once
 
 // A row of a table, as the kernel has loaded it.
 
@@ -107,10 +101,10 @@ FOUR_NUMBERS channels_of(uint bytes) {
 }
 
 FOUR_NUMBERS pixel_at(uint offset) {
-    if (PIXELS == WORD) {
+    if (PIXELS == PIXELS_IN_WORDS) {
         return channels_of(src[offset / 4u]);
     }
-    if (PIXELS != APART) {
+    if (PIXELS != PIXELS_APART) {
         uint last = (offset + CHANNELS - 1u) / 4u;
         return channels_of(funnel(src[offset / 4u], src[last], offset % 4u * 8u));
     }
@@ -130,15 +124,15 @@ FOUR_NUMBERS pixel_of(uint run[4], uint n) {
 // Sums along columns, then along rows.
 
 TableRow column;
-uint begins[MAX_ROWS];  // for each line, the source offset of the first tap inside the image
-bool has_line[MAX_ROWS];  // the line is a row of the image; otherwise its elements are fill
-uint words_before[MAX_ROWS];  // with ADJACENT: the word that each line loaded last
-QuadSum sums[MAX_ROWS];
+uint begins[MAX_ROWS_OF_BOX];  // for each line, the source offset of the first tap inside the image
+bool has_line[MAX_ROWS_OF_BOX];  // the line is a row of the image; otherwise its elements are fill
+uint words_before[MAX_ROWS_OF_BOX];  // with PIXELS_ADJACENT: the word that each line loaded last
+QuadSum sums[MAX_ROWS_OF_BOX];
 uint weight_count;  // number of column taps with a nonzero weight, as taps.glsl counts them
 
 void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
     uint run[4] = uint[4](0u, 0u, 0u, 0u);
-    if (PIXELS == ADJACENT) {
+    if (PIXELS == PIXELS_ADJACENT) {
         // Byte offsets are relative to the word of the first tap inside; only words that hold taps inside are read.
         uint inside = max(end_inside(column.range), first_inside(column.range) + 1u) - first_inside(column.range);
         int last = int((begins[n] % 4u + inside * CHANNELS - 1u) / 4u);
@@ -153,7 +147,7 @@ void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
     }
     [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
         FOUR_NUMBERS values;
-        if (PIXELS == ADJACENT) {
+        if (PIXELS == PIXELS_ADJACENT) {
             values = pixel_of(run, k);
         } else {
             values = pixel_at(begins[n] + steps_to(tap + k, column.range) * strides.x);
@@ -166,10 +160,10 @@ void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
 void sum_lines() {
     uint count = TAPS != 0u ? TAPS : taps.x;
     weight_count = 0u;
-    [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
+    [[unroll]] for (uint n = 0u; n < MAX_ROWS_OF_BOX; ++n) {
         if (n < LINES) {
             sums[n] = NO_QUAD_SUM;
-            words_before[n] = PIXELS == ADJACENT ? src[begins[n] / 4u] : 0u;
+            words_before[n] = PIXELS == PIXELS_ADJACENT ? src[begins[n] / 4u] : 0u;
         }
     }
     for (uint tap = 0u; tap < count; tap += TOGETHER) {
@@ -177,7 +171,7 @@ void sum_lines() {
         [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
             weight_count += counted(0u, weights[k]);
         }
-        [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
+        [[unroll]] for (uint n = 0u; n < MAX_ROWS_OF_BOX; ++n) {
             if (n < LINES) {
                 add_taps(n, tap, weights);
             }
@@ -292,8 +286,8 @@ void write_rows(uint piece) {
         }
         return;
     }
-    TableRow lines[MAX_ROWS];
-    [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
+    TableRow lines[MAX_ROWS_OF_BOX];
+    [[unroll]] for (uint n = 0u; n < MAX_ROWS_OF_BOX; ++n) {
         if (n < ROWS) {
             lines[n] = line_of(min(n, count - 1u));
             begins[n] = src_offset + lines[n].offset;
@@ -301,7 +295,7 @@ void write_rows(uint piece) {
         }
     }
     sum_lines();
-    [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
+    [[unroll]] for (uint n = 0u; n < MAX_ROWS_OF_BOX; ++n) {
         if (n < ROWS) {
             if (n < count) {
                 write_pixel(dst_offset + n * dispatch.row_dst, result(sums[n], 0u, weight_count), lines[n]);

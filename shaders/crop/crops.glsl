@@ -3,11 +3,11 @@
 //
 // Each axis says how far a step moves in both tables (TABLE_STEPS); a row of each is read once all axes have been visited.
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 #include "buffers.glsl"
 
-const uint MAX_CHANNELS = 4;
 layout(constant_id = 7) const uint CHANNELS = 1;  // channels of a pixel that an invocation computes: 1 to 4
 layout(constant_id = 10) const bool ALL_CHANNELS = false;  // all channels are these CHANNELS; no other axis changes the scales
 layout(constant_id = 11) const uint ROWS = 1;  // consecutive rows that an invocation computes
@@ -18,13 +18,10 @@ layout(constant_id = 11) const uint ROWS = 1;  // consecutive rows that an invoc
 
 uint old_word(uint word) { return 0u; }  // boxes are never added to the destination
 
-// Fields and flags of a range, the last word of a table row; crop_resize.comp describes it.
-const uint TAP_BITS = 0xFFFu;
-const uint HELD = 0x8000u, IS_FILL = 0x80000000u;
-
+// Fields of a range, the last word of a table row; crop_resize.comp describes it.
 uint first_inside(uint range) { return range & TAP_BITS; }
 
-uint end_inside(uint range) { return range >> 16u & TAP_BITS; }
+uint end_inside(uint range) { return range >> END_BIT & TAP_BITS; }
 
 bool is_inside(uint tap, uint range) { return tap >= first_inside(range) && tap < end_inside(range); }
 

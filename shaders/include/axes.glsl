@@ -22,17 +22,16 @@
 // such as from the row of a block, and adds it with move_along.
 // TABLES: the kernel defines src_along itself, and reads tables in it.
 
-#define MAX_AXES 12
-
 layout(constant_id = 15) const uint RANK = 0;
 
 #ifndef SKIPPED_AXES
 #define SKIPPED_AXES 0u
 #endif
 
+#include "shared_constants.glsl"
 #include "division.glsl"
 
-#define AXIS_ROW(k) (2 + 3 * (k))
+#define AXIS_ROW(k) (HEADER_ROWS + AXIS_ROWS * (k))
 uvec4 axis_walk[MAX_AXES];
 uvec4 axis_divisors[MAX_AXES];
 uvec4 axis_more[MAX_AXES];

@@ -14,14 +14,8 @@
 
 layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in types.glsl
 layout(constant_id = 3) const uint DST_TYPE = 0;
-layout(constant_id = 4) const uint ROUNDING = 0;  // a rounding of types.glsl, plus the flags below
+layout(constant_id = 4) const uint ROUNDING = 0;  // a rounding and flags of shared_constants.glsl
 layout(constant_id = 5) const uint STEPS = 0;
-
-const uint SATURATES = 4, ROUNDS_FIRST = 8, NORMAL_QUOTIENTS = 16, SHORT_QUOTIENTS = 32;
-const uint SRC_ZERO_POINT = 1, SRC_SCALE = 2, SUM = 4, DST_SCALE = 8, DST_ZERO_POINT = 16, SRC_PAIRS = 32, DST_PAIRS = 64;
-const uint SRC_PAIRS_ALONG_QUAD = 128, DST_PAIRS_ALONG_QUAD = 256;  // only in convert.comp
-const uint POST_OPS = 9;  // from this bit on, the kind of each post-op in turn, two bits each
-const uint LINEAR = 1, CLIP = 2, RELU = 3;
 
 // Constants when the pipeline is created.
 #define SRC_WIDTH width_of(SRC_TYPE)
@@ -129,7 +123,7 @@ float through_scales(float element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
         value = value + product;
     }
     for (uint op = 0u; op < 4u; ++op) {
-        uint kind = STEPS >> (POST_OPS + 2u * op) & 3u;
+        uint kind = STEPS >> (FIRST_POST_OP + 2u * op) & 3u;
         if (kind == 0u) {
             break;
         }

@@ -14,9 +14,6 @@
 layout(constant_id = 6) const uint SLOTS_AND_KIND = 1;
 
 const uint SLOTS = SLOTS_AND_KIND & 3u;  // number of interpolated axes; slot 0 is the last logical one
-const uint GRADIENT = 4u;  // a sum may have no taps; it is then 0.0
-const uint LONG = 8u;  // LONG << slot: sums along that slot may have more than SHORT_SUM taps of nonzero weight
-const uint SHORT_SUM = 32u;
 
 uint rows_of_taps(uint taps) { return taps / 4u + 1u; }
 
@@ -77,7 +74,7 @@ float weight_of(uint bits) { return uintBitsToFloat(bits); }
 
 vec4 weights_of(uvec4 bits) { return uintBitsToFloat(bits); }
 
-bool is_long(uint slot) { return (SLOTS_AND_KIND & LONG << slot) != 0u; }
+bool is_long(uint slot) { return (SLOTS_AND_KIND & LONG_SLOT << slot) != 0u; }
 
 // `sum` plus its rounding errors, if it has more than SHORT_SUM taps of nonzero weight. -0.0, whose errors are 0, and an infinite
 // sum, whose errors are NaN, stay as they are.

@@ -13,6 +13,7 @@
 // docs/reorder.md defines each conversion.
 
 #include "element_types.glsl"
+#include "shared_constants.glsl"
 
 // ---- integers of 64 bits in two words, the lower one first, for devices without 64-bit arithmetic
 
@@ -134,7 +135,6 @@ uint f32_of_f64(uvec2 bits, bool to_odd) {
     return bits.y & 0x80000000u | (magnitude >= 0x7FF00000u ? beyond : rounded);
 }
 
-const uint NEAREST_EVEN = 0, TRUNCATE = 1, HALF_AWAY = 2;  // how floats become integers
 
 // True if an integer is rounded up because of its fraction. fraction: 0x80000000 is a half. more: bits below `fraction` are set.
 bool rounds_up(uint fraction, bool more, bool is_odd, uint rounding) {

@@ -9,7 +9,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 #define PUSH_BLOCKS
 #include "buffers.glsl"
@@ -25,7 +26,6 @@ layout(constant_id = 11) const uint TAPS_1 = 1;  // taps along slot 1
 layout(constant_id = 12) const uint STEP = 1;  // elements from cell to cell along axis 0, 1 to 4
 layout(constant_id = 13) const uint ROWS = 8;  // rows that an invocation computes
 
-const uint MAX_TAPS = 4;
 const uint MAX_LOADS = 16;  // words of a row of the source: four f32 for each neighbour
 
 const bool HAS_AXIS_1 = SLOTS == 3u;
@@ -76,7 +76,7 @@ vec4 sums_0(uint offset) {
         }
     }
     vec4 sums = vec4(NOTHING);
-    [[unroll]] for (uint tap = 0u; tap < MAX_TAPS; ++tap) {
+    [[unroll]] for (uint tap = 0u; tap < MAX_TAPS_OF_ROWS; ++tap) {
         if (tap < TAPS_0) {
             vec4 values;
             [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
@@ -94,7 +94,7 @@ vec4 sums_1(uint offset) {
         return sums_0(offset);
     }
     vec4 sums = vec4(NOTHING);
-    [[unroll]] for (uint tap = 0u; tap < MAX_TAPS; ++tap) {
+    [[unroll]] for (uint tap = 0u; tap < MAX_TAPS_OF_ROWS; ++tap) {
         if (tap < TAPS_1) {
             sums = added(sums, cells_1.weights[tap], sums_0(offset + tap * SRC(AXIS_1)));
         }
@@ -107,7 +107,7 @@ uint old_word(uint word) { return dst[word]; }
 void write_row(Walk walk, uint row) {
     uint offset = walk.src + row_cells.first + row * row_cells.apart;
     vec4 sums = vec4(NOTHING);
-    [[unroll]] for (uint tap = 0u; tap < MAX_TAPS; ++tap) {
+    [[unroll]] for (uint tap = 0u; tap < MAX_TAPS_OF_ROWS; ++tap) {
         if (tap < TAPS) {
             sums = added(sums, row_cells.weights[tap], sums_1(offset + tap * SRC(ROW_AXIS)));
         }

@@ -7,7 +7,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 #define PUSH_BLOCKS
 #include "buffers.glsl"
@@ -25,10 +26,8 @@ layout(constant_id = 13) const uint GROUP = 0;  // elements of the aligned group
 // element PATTERN >> 4 * n & 15 of that group. Enlarged twice, the neighbours read elements 0, 0, 1, 1 of each group of two, so
 // PATTERN is 0x1100 plus HAS_PATTERN. 0: there is no pattern.
 layout(constant_id = 14) const uint PATTERN = 0;
-const uint HAS_PATTERN = 0x10000;
 const bool IS_PATTERN = (PATTERN & HAS_PATTERN) != 0u;
 
-const uint MAX_ROWS = 8;
 const bool IS_COPY = STEPS == 0u && SRC_TYPE == DST_TYPE;
 #define LANES_OF_SRC (32u / SRC_WIDTH)
 

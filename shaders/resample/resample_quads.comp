@@ -11,7 +11,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 #define PUSH_BLOCKS
 #include "buffers.glsl"
@@ -62,8 +63,6 @@ uint old_word(uint word) { return dst[word]; }
 
 #ifdef ALONG
 
-const uint MAX_ROWS = 8;
-const uint MAX_CHANNELS = 4;
 
 uint offsets[MAX_ROWS];
 Sum sums[MAX_ROWS][MAX_CHANNELS];

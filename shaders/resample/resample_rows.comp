@@ -13,7 +13,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
+#include "shared_constants.glsl"
+layout(local_size_x = GROUP_SIZE) in;
 
 #define PUSH_BLOCKS
 #include "buffers.glsl"
@@ -26,7 +27,6 @@ layout(constant_id = 12) const uint TAPS_0 = 1;  // taps along slot 0, if that i
 layout(constant_id = 13) const uint TAPS_1 = 1;  // taps along slot 1, if that is not the last
 layout(constant_id = 14) const uint AXIS_1 = 0;  // the axis of slot 1, if that is not the last
 
-const uint MAX_TAPS = 4;
 #ifdef RUNS
 #define MAX_ELEMENTS 8u
 #else
@@ -34,18 +34,18 @@ const uint MAX_TAPS = 4;
 #endif
 
 #define WEIGHTS
-NUMBER found[2][MAX_TAPS];  // weights along the inner slots, from the latest walk
-NUMBER weights[MAX_ELEMENTS][2][MAX_TAPS];  // weights along the inner slots, of each neighbour
+NUMBER found[2][MAX_TAPS_OF_ROWS];  // weights along the inner slots, from the latest walk
+NUMBER weights[MAX_ELEMENTS][2][MAX_TAPS_OF_ROWS];  // weights along the inner slots, of each neighbour
 uint tap_stride[2];
 #include "neighbours.glsl"
 
 // Loads the weights of a row of a table; returns the source offset of its first tap.
-uint load_weights(uint row, uint taps, out NUMBER of_row[MAX_TAPS]) {
+uint load_weights(uint row, uint taps, out NUMBER of_row[MAX_TAPS_OF_ROWS]) {
     uvec4 bits = parameters[row];
-    [[unroll]] for (uint tap = 0u; tap < MAX_TAPS; ++tap) {
+    [[unroll]] for (uint tap = 0u; tap < MAX_TAPS_OF_ROWS; ++tap) {
         of_row[tap] = weight_of(bits[tap]);
     }
-    return taps < MAX_TAPS ? bits[taps] : parameters[row + 1u].x;
+    return taps < MAX_TAPS_OF_ROWS ? bits[taps] : parameters[row + 1u].x;
 }
 
 uint src_along(uint k, uint coordinate) {
@@ -59,11 +59,11 @@ uint src_along(uint k, uint coordinate) {
 }
 
 // For each neighbour, the sums of the last TAPS source rows along the inner slots.
-NUMBER kept[MAX_ELEMENTS][MAX_TAPS];
+NUMBER kept[MAX_ELEMENTS][MAX_TAPS_OF_ROWS];
 
 // Appends a sum and drops the oldest.
 void keep(uint lane, NUMBER sum) {
-    [[unroll]] for (uint n = 1u; n < MAX_TAPS; ++n) {
+    [[unroll]] for (uint n = 1u; n < MAX_TAPS_OF_ROWS; ++n) {
         kept[lane][n - 1u] = kept[lane][n];
     }
     kept[lane][TAPS - 1u] = sum;
@@ -76,7 +76,6 @@ void keep(uint lane, NUMBER sum) {
 
 layout(constant_id = 16) const uint RUN_LENGTH = 1;  // elements of the longest run, 1 to 8
 
-const uint MAX_RUN = 8;
 
 float run_weights[MAX_ELEMENTS][MAX_RUN];
 float run[MAX_RUN];
@@ -99,7 +98,7 @@ void find_run() {
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         [[unroll]] for (uint n = 0u; n < MAX_RUN; ++n) {
             float weight = 0.0;
-            [[unroll]] for (uint tap = 0u; tap < MAX_TAPS; ++tap) {
+            [[unroll]] for (uint tap = 0u; tap < MAX_TAPS_OF_ROWS; ++tap) {
                 if (lane < ELEMENTS && n < RUN_LENGTH && tap < TAPS_0 && tap <= n) {
                     weight = int(n - tap) == first[lane] - lowest ? weights[lane][0][tap] : weight;
                 }
@@ -150,7 +149,7 @@ void sum_row(uint offset) {
     for (uint tap = 0u; tap < (SLOTS == 3u ? TAPS_1 : 1u); ++tap) {
         load_run(walks[0].src + offset + (SLOTS == 3u ? tap * tap_stride[1] : 0u));
         float weight = weights[0][1][0];
-        [[unroll]] for (uint n = 1u; n < MAX_TAPS; ++n) {
+        [[unroll]] for (uint n = 1u; n < MAX_TAPS_OF_ROWS; ++n) {
             weight = tap == n ? weights[0][1][n] : weight;
         }
         [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
@@ -179,7 +178,7 @@ NUMBER number_at(uint lane, uint offset) { return number_of(load_src(offset)); }
 #define DEFINE_SUM_ALONG(name, slot, tap_count, value_inside) \
     NUMBER name(uint lane, uint offset) { \
         Sum sum = NO_SUM; \
-        [[unroll]] for (uint tap = 0u; tap < MAX_TAPS; ++tap) { \
+        [[unroll]] for (uint tap = 0u; tap < MAX_TAPS_OF_ROWS; ++tap) { \
             if (tap < tap_count) { \
                 add(sum, slot, weighted(slot, weights[lane][slot][tap], value_inside(lane, offset + tap * tap_stride[slot]))); \
             } \
@@ -210,13 +209,13 @@ void sum_row(uint offset) {
 
 uint old_word(uint word) { return dst[word]; }
 
-void store_row(uint row, NUMBER row_weights[MAX_TAPS]) {
+void store_row(uint row, NUMBER row_weights[MAX_TAPS_OF_ROWS]) {
     uint dst_offset = walks[0].dst + row * DST(ROW_AXIS);
     uvec4 stored[2] = uvec4[2](uvec4(0u), uvec4(0u));
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         if (lane < ELEMENTS) {
             Sum sum = NO_SUM;
-            [[unroll]] for (uint tap = 0u; tap < MAX_TAPS; ++tap) {
+            [[unroll]] for (uint tap = 0u; tap < MAX_TAPS_OF_ROWS; ++tap) {
                 if (tap < TAPS) {
                     add(sum, SLOTS - 1u, weighted(SLOTS - 1u, row_weights[tap], kept[lane][tap]));
                 }
@@ -250,7 +249,7 @@ void main() {
     // Unrolled, the code is a quarter to a half longer on all GPUs of docs/benchmarks/vendors.json. Only NVIDIA's GPUs need fewer
     // registers then: 32 in place of 40 for bilinear f32.
     [[dont_unroll]] for (; row < end; ++row) {
-        NUMBER row_weights[MAX_TAPS];
+        NUMBER row_weights[MAX_TAPS_OF_ROWS];
         uint first = load_weights(TABLE(ROW_AXIS) + row * rows_of_taps(TAPS), TAPS, row_weights);
         uint missing = !holds ? TAPS : first == held ? 0u : first == held + row_src ? 1u : TAPS;
         holds = true;

@@ -12,6 +12,7 @@ import pytest
 import restride as rs
 from restride.cli import main
 from restride.dtypes import DTYPES
+from restride.kernel import shared_constants
 from restride.plan import problem as parameters
 from restride.plan.convert import TYPE_NUMBERS
 from restride.plan.problem import Axis, table_words
@@ -202,7 +203,7 @@ def _spelled_out(match):
 
 
 def test_shader_page_has_the_numbers_of_the_plan():
-    first, step = parameters.HEADER_ROWS, parameters.AXIS_ROWS
+    first, step = shared_constants.HEADER_ROWS, shared_constants.AXIS_ROWS
     for row in range(step):
         assert f"| {first + row} + {step}k |" in SHADERS
     assert ", ".join(f"{number} {name}" for name, number in TYPE_NUMBERS.items()) in SHADERS

@@ -12,10 +12,10 @@ from support.random_layouts import random_sides
 
 from restride.errors import UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits
+from restride.kernel.shared_constants import GROUP_BLOCKS, WORDS_APART, WORDS_IN_A_ROW
 from restride.layout import TensorDesc
-from restride.plan.copy import _APART, _IN_A_ROW, copy_kernels
+from restride.plan.copy import copy_kernels
 from restride.plan.problem import Axis, Problem, multiply_shift, simplify, widen
-from restride.plan.transpose import GROUP_BLOCKS
 from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
@@ -332,11 +332,11 @@ def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, d
 @pytest.mark.parametrize(
     ("src", "dst", "arrangement"),
     [
-        ("f32[8,64]{strides=(67,1),offset=3}", "f32[8,64]", _IN_A_ROW),
-        ("f32[8,64]", "f32[8,64]{strides=(67,1),offset=3}", _IN_A_ROW),
-        ("f32[8,72]{strides=(75,1),offset=3}", "f32[8,72]", _APART),  # 18 quads a row, not a multiple of 4
-        ("f32[8,64]{strides=(131,2)}", "f32[8,64]", _APART),
-        ("f32[16,4,4]{strides=(1,31,1)}", "f32[16,4,4]", _APART),  # pieces one word apart
+        ("f32[8,64]{strides=(67,1),offset=3}", "f32[8,64]", WORDS_IN_A_ROW),
+        ("f32[8,64]", "f32[8,64]{strides=(67,1),offset=3}", WORDS_IN_A_ROW),
+        ("f32[8,72]{strides=(75,1),offset=3}", "f32[8,72]", WORDS_APART),  # 18 quads a row, not a multiple of 4
+        ("f32[8,64]{strides=(131,2)}", "f32[8,64]", WORDS_APART),
+        ("f32[16,4,4]{strides=(1,31,1)}", "f32[16,4,4]", WORDS_APART),  # pieces one word apart
     ],
 )
 def test_quads_of_rows_that_begin_anywhere_go_together(src, dst, arrangement):

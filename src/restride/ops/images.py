@@ -13,11 +13,11 @@ from restride.arguments import integers
 from restride.arithmetic import numbers, require_of_type
 from restride.dtypes import Array
 from restride.errors import DescriptorError, ErrorContext, Message, prefixed
+from restride.kernel.shared_constants import MAX_CHANNELS
 from restride.layout import TensorDesc
 from restride.layout.tensor_desc import packed
 from restride.layout.views import from_start
 from restride.ops.perform import source_beside
-from restride.plan.problem import MAX_CHANNELS
 from restride.tensor.tensor import Tensor
 from restride.weights.request import replaced
 

@@ -19,6 +19,7 @@ from restride.arguments import as_numpy, flag, integer, list_arguments, require_
 from restride.arguments.pillow import is_file, is_pillow
 from restride.dtypes import Array, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, Message, prefixed
+from restride.kernel.shared_constants import MAX_CHANNELS
 from restride.layout import TensorDesc
 from restride.ops.boxes import read_sizes
 from restride.ops.crop_resize import Cut, cropped
@@ -26,7 +27,6 @@ from restride.ops.letterbox import PLACED_ROUNDINGS, PLACES, Letterboxed, Place,
 from restride.ops.normalized import CLIP_MEAN, CLIP_STD, IMAGENET_MEAN, IMAGENET_STD
 from restride.ops.quantize import warn_of_unit
 from restride.ops.yuv import yuv_to_rgb
-from restride.plan.problem import MAX_CHANNELS
 from restride.plan.yuv import FORMATS, FormatName, MatrixName, checked
 from restride.progress import Progress
 from restride.tensor.arrays import asarray

@@ -23,6 +23,7 @@ from restride.arithmetic import (
 from restride.dtypes import ELEMENT_TYPES, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError
 from restride.kernel import KernelSpec, Limits
+from restride.kernel.shared_constants import MAX_CHANNELS
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, family
 from restride.layout.tensor_desc import element_bits, packed
@@ -41,7 +42,6 @@ from restride.ops.target import (
     type_asked,
 )
 from restride.plan.fill import padding_kernels
-from restride.plan.problem import MAX_CHANNELS
 from restride.plan.resample import (
     Tables,
     is_index,

@@ -10,12 +10,12 @@ from typing import Any, SupportsIndex, TypedDict, Unpack, overload
 from restride.arguments import counts, flag, integer, integers, list_arguments, require_listed
 from restride.arguments.pillow import PillowImage, is_file, is_pillow
 from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError, shown
+from restride.kernel.shared_constants import MAX_CHANNELS
 from restride.layout import TensorDesc
 from restride.layout.argument import family
 from restride.ops.perform import cached
 from restride.ops.reorder import reorder
 from restride.ops.resample import not_interpolated, resample
-from restride.plan.problem import MAX_CHANNELS
 from restride.plan.two_sources import CODES, light_kernels
 from restride.tensor.arrays import asarray
 from restride.tensor.images import image_of, imread

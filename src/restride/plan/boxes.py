@@ -25,6 +25,18 @@ import numpy as np
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
+from restride.kernel.shared_constants import (
+    BOX_COLUMNS,
+    LONG_SLOT,
+    MAX_CHANNELS,
+    MAX_ROWS_OF_BOX,
+    PAST,
+    PIXELS_ADJACENT,
+    PIXELS_APART,
+    PIXELS_BYTES,
+    PIXELS_IN_WORDS,
+    SHORT_SUM,
+)
 from restride.layout import TensorDesc
 from restride.layout.views import part
 from restride.plan.convert import Conversion
@@ -40,7 +52,6 @@ from restride.plan.dispatches import (
 )
 from restride.plan.problem import (
     MAX_BOX_STEPS,
-    MAX_CHANNELS,
     PAIR_BYTES,
     Axis,
     BoxSteps,
@@ -52,25 +63,13 @@ from restride.plan.problem import (
     in_order,
     pack_boxes,
 )
-from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, SHORT_SUM
+from restride.plan.resample import ELEMENT_COST, FEW_TAPS, PRODUCT_COST
 from restride.plan.steps import Site, Steps
 from restride.weights import Crops, Shifts, Sums, moved_rows
 from restride.weights.boxes import MAX_TAPS_OF_BOX
 
 MAX_BETWEEN = 1 << 26
 """Maximum size in bytes of the buffer between two passes, unless one box alone needs more."""
-
-MAX_ROWS = 4
-"""Maximum number of rows per invocation, if elements are words (``MAX_ROWS`` in shaders/crop/crop_resize.comp)."""
-
-COLUMNS = 4
-"""Columns that an invocation of crop_pixels computes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
-
-PAST = 0xFFFFFFFF
-"""The range of columns after the last one, in the table of crop_pixels (``PAST`` in shaders/crop/crop_pixels.comp)."""
-
-APART, BYTES, ADJACENT, WORD = range(4)
-"""Arrangements of the channels of a source pixel in memory (``PIXELS`` in shaders/crop/crop_resize.comp)."""
 
 
 def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
@@ -262,7 +261,7 @@ class _Invocation(NamedTuple):
     constants: Mapping[str, int]
     channels: int
     columns: int = 1
-    rows: int = MAX_ROWS
+    rows: int = MAX_ROWS_OF_BOX
     backwards: bool = False
 
 
@@ -336,7 +335,7 @@ def _slots(crops: Crops) -> int:
     """SLOTS_AND_KIND: the number of tables with weights, that of columns first, with a bit for each long sum."""
     weighed = [side for side in (crops.columns, crops.rows) if side.weights is not None]
     are_long = [not crops.sums.in_order and side.taps > SHORT_SUM for side in weighed]
-    return len(weighed) + sum(LONG << slot for slot, is_long in enumerate(are_long) if is_long)
+    return len(weighed) + sum(LONG_SLOT << slot for slot, is_long in enumerate(are_long) if is_long)
 
 
 def _in_words(dst: TensorDesc) -> TensorDesc:
@@ -358,10 +357,12 @@ def _invocation(
     are_words = problem.itemsize == 4
     has_one = not are_words or (is_packed and lane.size > MAX_CHANNELS)
     channels = 1 if has_one else _channels_per_invocation(lane.size)
-    kind, backwards = _pixels(problem, columns, lane, channels) if crops.columns.weights is not None else (APART, False)
+    kind, backwards = (
+        _pixels(problem, columns, lane, channels) if crops.columns.weights is not None else (PIXELS_APART, False)
+    )
     constants = {"TAPS": crops.few_taps, "PIXELS": kind, "CHANNELS_BACKWARDS": backwards}
     shader = "crop_resize_fixed" if is_fixed else "crop_resize"
-    return _Invocation(shader, constants, channels, rows=MAX_ROWS if are_words else 1, backwards=backwards)
+    return _Invocation(shader, constants, channels, rows=MAX_ROWS_OF_BOX if are_words else 1, backwards=backwards)
 
 
 def _channels_per_invocation(channels: int) -> int:
@@ -384,29 +385,29 @@ def _by_pixels(
         return None
     side_by_side = (column, lane) if by_pixels else (column,)
     strides = [axis.dst for axis in problem.axes if axis.size > 1 and not any(axis is each for each in side_by_side)]
-    is_aligned = not any(number % COLUMNS for number in (problem.dst_offset, column.size, *strides))
+    is_aligned = not any(number % BOX_COLUMNS for number in (problem.dst_offset, column.size, *strides))
     if not is_aligned and problem.itemsize < 4:
         return None
     # Keeping the sums of a row for the next rows takes 144 registers on an NVIDIA GPU; a single row takes 64.
-    rows = MAX_ROWS if limits.choices.neighbours else 1
-    return _Invocation("crop_pixels", {"BY_PIXELS": by_pixels, "WHOLE_QUADS": is_aligned}, channels, COLUMNS, rows)
+    rows = MAX_ROWS_OF_BOX if limits.choices.neighbours else 1
+    return _Invocation("crop_pixels", {"BY_PIXELS": by_pixels, "WHOLE_QUADS": is_aligned}, channels, BOX_COLUMNS, rows)
 
 
 def _pixels(problem: Problem, columns: int, lane: Axis, channels: int) -> tuple[int, bool]:
     """How an invocation reads the channels of a pixel, and whether it begins with the last channel."""
     if problem.src_itemsize > 1 or (channels > 1 and abs(lane.src) != 1):
-        return APART, False
+        return PIXELS_APART, False
     backwards = channels > 1 and lane.src < 0
     others = [axis.src for axis in problem.axes if axis is not lane]
     lowest = problem.src_offset - backwards * (channels - 1)
     if lane.size == channels and not any(number % 4 for number in (lowest, *others)):
-        return WORD, backwards
-    return ADJACENT if problem.axes[columns].src == channels else BYTES, backwards
+        return PIXELS_IN_WORDS, backwards
+    return PIXELS_ADJACENT if problem.axes[columns].src == channels else PIXELS_BYTES, backwards
 
 
 def _in_quads(table: BoxTable) -> BoxTable:
     """The table of columns, padded to a multiple of four per box: the last column is repeated and marked PAST."""
-    past = -table.shape[1] % COLUMNS
+    past = -table.shape[1] % BOX_COLUMNS
     if not past:
         return table
     padded = np.concatenate([table, np.repeat(table[:, -1:], past, axis=1)], axis=1)

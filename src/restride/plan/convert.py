@@ -14,9 +14,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restride.arithmetic import NO_ARITHMETIC, POST_OPS, ROUNDINGS, Arithmetic, Scaling
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Scaling
 from restride.dtypes import ELEMENT_TYPES, DType
 from restride.kernel import KernelSpec, Limits
+from restride.kernel.shared_constants import (
+    CLIP,
+    DST_PAIRS,
+    DST_PAIRS_ALONG_QUAD,
+    DST_SCALE,
+    DST_ZERO_POINT,
+    FIRST_POST_OP,
+    HALF_AWAY,
+    LINEAR,
+    MAX_CHANNELS,
+    NEAREST_EVEN,
+    NORMAL_QUOTIENTS,
+    QUADS_PER_INVOCATION,
+    RELU,
+    ROUNDS_FIRST,
+    SATURATES,
+    SHORT_QUOTIENTS,
+    SRC_PAIRS,
+    SRC_PAIRS_ALONG_QUAD,
+    SRC_SCALE,
+    SRC_ZERO_POINT,
+    SUM,
+    TRUNCATE,
+)
 from restride.layout import TensorDesc
 from restride.lru import cached_property
 from restride.plan.dispatches import (
@@ -30,7 +54,6 @@ from restride.plan.dispatches import (
 )
 from restride.plan.general import digit_dispatches
 from restride.plan.problem import (
-    MAX_CHANNELS,
     PAIR_BYTES,
     ROW_WORDS,
     Axis,
@@ -44,8 +67,10 @@ from restride.weights import Shifts
 TYPE_NUMBERS = {name: number for number, name in enumerate(ELEMENT_TYPES)}
 """The number of each element type in kernels."""
 
-_SATURATES, _ROUNDS_FIRST, _NORMAL_QUOTIENTS, _SHORT_QUOTIENTS = 4, 8, 16, 32
-_ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS = (1 << bit for bit in range(7))
+_ROUNDING_NUMBERS = {"nearest_even": NEAREST_EVEN, "truncate": TRUNCATE, "half_away": HALF_AWAY}
+_POST_OP_NUMBERS = {"linear": LINEAR, "clip": CLIP, "relu": RELU}
+
+_PAIRS_ALONG_QUAD = SRC_PAIRS_ALONG_QUAD, DST_PAIRS_ALONG_QUAD
 
 _ORDINARY = 2.0**-60, 2.0**60
 """The range of scales for which quotients of all 64-bit integers are neither denormal nor infinite in f32."""
@@ -60,15 +85,6 @@ of two (relative), and from the middle of two f32 (in units of the last bit).
 Its ratio is off by 2.5 units of 1 / b and half a unit of the product: relatively 6 * 2^-24, or six units. So the
 correction is at most 6 units, and is itself off by 6 * (2.5 * 2^-23 + 2 * 2^-24) < 2^-18 units.
 """
-
-_POST_OP_BITS = 9
-"""First bit of the post-ops in the constant STEPS; each has two bits for its kind."""
-
-PAIRS_ALONG_QUAD = (128, 256)
-"""Flags in the steps of convert_quads: the elements of a quad have different source pairs, or destination pairs."""
-
-QUADS_PER_INVOCATION = 4
-"""Quads that an invocation of convert.comp converts."""
 
 _NUMBERS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "sum_scale")
 """Names of the push constants that are f32."""
@@ -99,15 +115,15 @@ class Conversion:
     def constants(self) -> dict[str, int]:
         """The constants of every kernel that converts: both types, how to round, which steps apply."""
         arithmetic, src, dst = self.arithmetic, self.arithmetic.src, self.arithmetic.dst
-        rounding = ROUNDINGS.index(arithmetic.rounding)
-        rounding += _SATURATES * arithmetic.saturate + _ROUNDS_FIRST * arithmetic.rounds_first
-        steps = _SUM * (arithmetic.sum_scale is not None)
+        rounding = _ROUNDING_NUMBERS[arithmetic.rounding]
+        rounding += SATURATES * arithmetic.saturate + ROUNDS_FIRST * arithmetic.rounds_first
+        steps = SUM * (arithmetic.sum_scale is not None)
         if src is not None:
-            steps += _ZERO_POINT * src.has_zero_point + _SCALE * src.has_scale + _SRC_PAIRS * (src.count > 1)
+            steps += SRC_ZERO_POINT * src.has_zero_point + SRC_SCALE * src.has_scale + SRC_PAIRS * (src.count > 1)
         for place, op in enumerate(arithmetic.post_ops):
-            steps += (1 + POST_OPS.index(op.name)) << _POST_OP_BITS + 2 * place
+            steps += _POST_OP_NUMBERS[op.name] << FIRST_POST_OP + 2 * place
         if dst is not None:
-            steps += _DST_ZERO_POINT * dst.has_zero_point + _DST_SCALE * dst.has_scale + _DST_PAIRS * (dst.count > 1)
+            steps += DST_ZERO_POINT * dst.has_zero_point + DST_SCALE * dst.has_scale + DST_PAIRS * (dst.count > 1)
         types = {"SRC_TYPE": TYPE_NUMBERS[self.src.name], "DST_TYPE": TYPE_NUMBERS[self.dst.name]}
         return {**types, "ROUNDING": rounding, "STEPS": steps}
 
@@ -118,21 +134,21 @@ class Conversion:
         An integer other than 0 is 1 to 2^64 in magnitude, so no quotient by an ordinary scale is denormal or infinite.
         """
         constants, scales = self.constants, self.arithmetic.dst
-        others = constants["STEPS"] & ~(_DST_ZERO_POINT | _DST_PAIRS)
-        if self.src.is_float or scales is None or others != _DST_SCALE:
+        others = constants["STEPS"] & ~(DST_ZERO_POINT | DST_PAIRS)
+        if self.src.is_float or scales is None or others != DST_SCALE:
             return constants
         sizes = np.abs(np.frombuffer(scales.pairs, np.float32)[::2])
         is_ordinary = sizes.min() >= _ORDINARY[0] and sizes.max() <= _ORDINARY[1]
-        return {**constants, "ROUNDING": constants["ROUNDING"] + _NORMAL_QUOTIENTS * bool(is_ordinary)}
+        return {**constants, "ROUNDING": constants["ROUNDING"] + NORMAL_QUOTIENTS * bool(is_ordinary)}
 
     @cached_property
     def constants_of_quads(self) -> dict[str, int]:
         """As ``constants_of_elements``, for kernels of quads, which may also use the short division of bytes."""
         constants = self.constants_of_elements
         rounding = constants["ROUNDING"]
-        if self.src.itemsize > 1 or not rounding & _NORMAL_QUOTIENTS or self.arithmetic.dst is None:
+        if self.src.itemsize > 1 or not rounding & NORMAL_QUOTIENTS or self.arithmetic.dst is None:
             return constants
-        return {**constants, "ROUNDING": rounding + _SHORT_QUOTIENTS * _are_short(self.arithmetic.dst.pairs)}
+        return {**constants, "ROUNDING": rounding + SHORT_QUOTIENTS * _are_short(self.arithmetic.dst.pairs)}
 
     def with_scales(
         self,
@@ -298,7 +314,7 @@ class _Quads(NamedTuple):
     def constants(self, conversion: Conversion, neighbours: bool) -> dict[str, int]:
         """The specialization constants of ``convert_quads``, or ``convert_planes``."""
         constants = conversion.constants_of_quads
-        along_quad = [bool(step) * bit for step, bit in zip(self.lane.pairs, PAIRS_ALONG_QUAD, strict=True)]
+        along_quad = [bool(step) * bit for step, bit in zip(self.lane.pairs, _PAIRS_ALONG_QUAD, strict=True)]
         in_row = neighbours and self.in_row
         return {
             **constants,

@@ -13,9 +13,18 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from restride.kernel import Binding, ByteRange, Choices, KernelSpec, Limits
+from restride.kernel.shared_constants import (
+    GROUP_SIZE,
+    MAX_AXES,
+    MAX_CHANNELS,
+    PIECES_EACH,
+    SHORT_ROWS_WORDS,
+    WORDS_APART,
+    WORDS_IN_A_ROW,
+    WORDS_REVERSED,
+)
 from restride.layout import TensorDesc
 from restride.plan.dispatches import (
-    GROUP_SIZE,
     MAX_COUNT,
     are_full,
     bind,
@@ -29,8 +38,6 @@ from restride.plan.dispatches import (
 )
 from restride.plan.general import general_kernels
 from restride.plan.problem import (
-    MAX_AXES,
-    MAX_CHANNELS,
     Axis,
     Problem,
     in_order,
@@ -48,14 +55,8 @@ from restride.plan.transpose import (
     transpose_shared,
 )
 
-PIECES_EACH = 4
-"""Maximum number of units (single words, or groups of four) that an invocation of strided_copy.comp moves."""
-
 RUN_WIDTHS = (32, 128)
 """Bits of the elements that the modules named run_copy move."""
-
-_APART, _BACKWARDS, _IN_A_ROW = range(3)
-"""Arrangements of single words that are moved by quads (``ARRANGEMENT`` in shaders/copy/strided_copy.comp)."""
 
 _NEAR = 64
 """The units of an invocation must be at most this many elements apart on one side. If they are further apart on both,
@@ -70,9 +71,6 @@ _CHUNK_BYTES = 16
 
 _MAX_SHORT = 31
 """Maximum length of a short row: an invocation of interleaved_copy.comp keeps a word for each element in registers."""
-
-_SHARED_WORDS = 1024
-"""Number of words in the memory that a group of short_rows.comp shares (``cells`` there)."""
 
 _MIN_BLOCKS = 32
 """Minimum number of blocks of short rows in a group."""
@@ -316,7 +314,7 @@ def _share_short_rows(problem: Problem, short_rows: _Interleaved, limits: Limits
     pieces = problem.count // (channel.size * lanes)
     fewest = limits.choices.fewest_invocations(problem.count)
     most = GROUP_SIZE
-    while most * channel.size > _SHARED_WORDS or (most > _MIN_BLOCKS and pieces * GROUP_SIZE // most < fewest):
+    while most * channel.size > SHORT_ROWS_WORDS or (most > _MIN_BLOCKS and pieces * GROUP_SIZE // most < fewest):
         most //= 2
     beside = next((axis for axis in others if not blocks and axis.src == lanes and axis.size <= most), None)
     if beside is not None:
@@ -340,7 +338,7 @@ def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
         push = {**bound.bases, "pieces": problem.count // 4}
         if _can_gather(problem):
             push |= {"dst_base": bound.dst_base // 4, "lane_stride": axes[0].src}
-            arrangement = _BACKWARDS if _is_reversed(problem) else _APART
+            arrangement = WORDS_REVERSED if _is_reversed(problem) else WORDS_APART
             return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, arrangement)
         if scattered is not None:
             push |= {"src_base": bound.src_base // 4, "lane_stride": axes[scattered].dst}
@@ -379,14 +377,14 @@ def walking_kernel(
     push: Mapping[str, int],
     windows: tuple[Binding, ...],
     limits: Limits,
-    arrangement: int = _APART,
+    arrangement: int = WORDS_APART,
 ) -> KernelSpec:
     """The dispatch of a strided_ module, with the axes in the order in which it walks them."""
     neighbours = limits.choices.neighbours
     each = _pieces_each(push["pieces"], limits.choices)
     together = _together(axes, each) if neighbours and each > 1 else None
     if together and each == PIECES_EACH and _are_in_a_row(shader, together[0], push.get("lane_stride", 0)):
-        arrangement = _IN_A_ROW
+        arrangement = WORDS_IN_A_ROW
     constants = {
         "NEIGHBOURS": neighbours,
         "EACH": each,

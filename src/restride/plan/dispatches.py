@@ -17,9 +17,13 @@ from typing import NamedTuple
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, Choices, KernelSpec, Limits
 from restride.kernel.modules import interface_of
+from restride.kernel.shared_constants import (
+    GROUP_SIZE,
+    MAX_AXES,
+    MAX_ROWS,
+)
 from restride.layout.equation import nested
 from restride.plan.problem import (
-    MAX_AXES,
     Axis,
     Problem,
     Span,
@@ -29,9 +33,6 @@ from restride.plan.problem import (
     pushed_words,
     table_bytes,
 )
-
-GROUP_SIZE = 128
-"""Invocations of a work group in every kernel except the transpose through registers."""
 
 MAX_COUNT = (1 << 31) - 1
 """Maximum number of elements of one dispatch: the shaders divide exactly below 2^31."""
@@ -299,7 +300,7 @@ def strided_kernel(
     return KernelSpec.of(shader, {**constants, "RANK": len(axes)}, pushed, packed, groups, windows)
 
 
-def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int = 8) -> int:
+def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int = MAX_ROWS) -> int:
     """Rows per invocation: ``choices.rows``, at most ``most``, halved until there are enough invocations.
 
     rows: size of the axis of rows. pieces: pieces at one index of that axis. elements: of the whole dispatch.

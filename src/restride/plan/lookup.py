@@ -12,6 +12,9 @@ import numpy.typing as npt
 
 from restride.dtypes import DType
 from restride.kernel import KernelSpec, Limits
+from restride.kernel.shared_constants import (
+    MAX_CHANNELS,
+)
 from restride.layout import TensorDesc
 from restride.lru import cached_property
 from restride.plan.dispatches import (
@@ -24,7 +27,7 @@ from restride.plan.dispatches import (
     whole_units,
     work_of,
 )
-from restride.plan.problem import MAX_CHANNELS, Axis, Problem, Span, pack_parameters
+from restride.plan.problem import Axis, Problem, Span, pack_parameters
 from restride.plan.tiles import Region, SharedPlace, Walk, walks
 
 ENTRIES = 256

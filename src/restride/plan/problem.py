@@ -23,14 +23,16 @@ import numpy.typing as npt
 
 from restride.dtypes import Array
 from restride.kernel import Binding, Limits
+from restride.kernel.shared_constants import (
+    AXIS_ROWS,
+    END_BIT,
+    HEADER_ROWS,
+    HELD,
+    IS_FILL,
+    ROW_BIT,
+)
 from restride.lru import cached_property
 from restride.weights import BoxRows, Rows
-
-MAX_CHANNELS = 4
-"""Maximum number of channels of a pixel that one invocation handles (``MAX_CHANNELS`` in the shaders)."""
-
-MAX_AXES = 12
-"""Maximum number of axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
 
 PAIR_BYTES = 8
 """Bytes of a scale and a zero point, both f32."""
@@ -284,9 +286,6 @@ def narrow(problem: Problem) -> Problem:
 ROW_WORDS = 4
 """Words in a row of the storage buffer: 128 bits. Every part of it, and every row of weights, starts at a row."""
 
-HEADER_ROWS = 2
-AXIS_ROWS = 3
-
 
 def word(value: int) -> int:
     """``value`` as a 32-bit word, two's complement: -1 is 4294967295."""
@@ -388,11 +387,8 @@ def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes
 
 # The storage buffer of boxes, in the order of shaders/crop/crops.glsl.
 
-MAX_BOX_STEPS = 1 << 16
+MAX_BOX_STEPS = 1 << ROW_BIT
 """Rows of a box, and channels, must be fewer than this: each has 16 bits in the parameters."""
-
-HELD, IS_FILL = 1 << 15, 1 << 31
-"""Flags of a table row: all taps read the first one's element; its output is fill (shaders/crop/crop_resize.comp)."""
 
 BoxTable = npt.NDArray[np.uint32]
 """The table of an axis of boxes, an array of shape (boxes, size, words of a row)."""
@@ -410,7 +406,7 @@ def box_table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTa
     move elements have no weights. bases: for each box, the source offset of its image.
     """
     index = np.clip(rows.first + rows.inside, 0, rows.extent - 1)
-    ranges = rows.inside | rows.end << 16 | rows.is_fill * IS_FILL
+    ranges = rows.inside | rows.end << END_BIT | rows.is_fill * IS_FILL
     if rows.is_held is not None:
         ranges |= rows.is_held * HELD
     return _table(rows.weights, index * stride + bases[:, np.newaxis], ranges)
@@ -435,7 +431,7 @@ def pack_boxes(
         src = axis.src if axis.box_rows is None and axis.images is None else 0
         (first, second), channels, rows = axis.steps
         head += [axis.size, word(src), word(axis.dst), first, *multiply_shift(axis.size), *multiply_shift(axis.dst)]
-        head += [second, *map(word, axis.pairs), channels + (rows << 16)]
+        head += [second, *map(word, axis.pairs), channels + (rows << ROW_BIT)]
     fill_words = fill.view(f"u{min(fill.dtype.itemsize, 4)}").astype(np.uint32)
     padding = np.zeros(-(end + fill_words.size) % ROW_WORDS, np.uint32)
     parts = np.array(head, np.uint32), *(table.ravel() for table in tables), fill_words, padding

@@ -18,10 +18,19 @@ import numpy as np
 
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import KernelSpec, Limits
+from restride.kernel.shared_constants import (
+    GRADIENT,
+    GROUP_SIZE,
+    HAS_PATTERN,
+    LONG_SLOT,
+    MAX_CHANNELS,
+    MAX_RUN,
+    MAX_TAPS_OF_ROWS,
+    SHORT_SUM,
+)
 from restride.layout import TensorDesc
 from restride.plan.convert import Conversion, conversion_of
 from restride.plan.dispatches import (
-    GROUP_SIZE,
     MAX_TABLE_BYTES,
     axis_with_too_many_pairs,
     bind,
@@ -34,7 +43,6 @@ from restride.plan.dispatches import (
     work_of,
 )
 from restride.plan.problem import (
-    MAX_CHANNELS,
     Axis,
     Problem,
     narrow,
@@ -46,15 +54,6 @@ from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_quads, with_ed
 
 # What one invocation computes: cells; or rows; or sums with four taps or four neighbours at once; or one element. All
 # write the same bits, except for the sign of a NaN. The first of these that fits a problem is the fastest.
-
-_MAX_TAPS_OF_ROWS = 4
-"""Maximum number of taps along each axis of a sum by rows or by cells (``MAX_TAPS`` in their shaders)."""
-
-_MAX_IN_RUN = 8
-"""Maximum number of source elements that neighbours read as one run (``MAX_RUN`` in resample_rows.comp)."""
-
-_HAS_PATTERN = 1 << 16
-"""The bit of the constant PATTERN of ``resample_moves`` that says there is one (``HAS_PATTERN`` in its shader)."""
 
 _LINE_BYTES = 64
 """Bytes of a cache line."""
@@ -143,10 +142,10 @@ def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
 def _cell_step(axis: Axis) -> int:
     """Source elements from one output to the next, 1 to 4, if all outputs have the same nonzero weights; else 0."""
     table = axis.table
-    if table is None or table.moves or table.taps > _MAX_TAPS_OF_ROWS or table.source_size % table.size:
+    if table is None or table.moves or table.taps > MAX_TAPS_OF_ROWS or table.source_size % table.size:
         return 0
     step = table.source_size // table.size
-    if not 0 < step <= _MAX_TAPS_OF_ROWS:
+    if not 0 < step <= MAX_TAPS_OF_ROWS:
         return 0
     first, weights = table.first_and_weights()
     are_alike = (np.diff(first) == step).all() and (weights == weights[0]).all() and weights[0].all()
@@ -160,7 +159,7 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
     runs of three; axis 1 has 1080 rows, 135 blocks, and there are 3 of these: 97,200 invocations.
     """
     taps = max(map(_taps, problem.axes))
-    if max(problem.itemsize, problem.src_itemsize) > 4 or taps > _MAX_TAPS_OF_ROWS:
+    if max(problem.itemsize, problem.src_itemsize) > 4 or taps > MAX_TAPS_OF_ROWS:
         return None
     slots = {position: axis.slot for position, axis in enumerate(problem.axes) if axis.table is not None}
     position = max(slots, key=lambda place: (slots[place], place))
@@ -345,7 +344,7 @@ def _run(problem: Problem, elements: int) -> int:
     length = int(np.ptp(first, axis=1).max()) + axis.table.taps
     lanes = 4 // problem.src_itemsize
     loads = (length + lanes - 2) // lanes + 1
-    return length if length <= _MAX_IN_RUN and 3 * loads <= 2 * elements * axis.table.taps else 0
+    return length if length <= MAX_RUN and 3 * loads <= 2 * elements * axis.table.taps else 0
 
 
 def _repeated(table: Rows) -> int:
@@ -386,7 +385,7 @@ def _pattern(axis: Axis, group: int) -> int:
     places = index - group * np.arange(len(index))[:, None]
     if places.min() < 0 or places.max() >= group or (places != places[0]).any():
         return 0
-    return _HAS_PATTERN + sum(int(place) << 4 * lane for lane, place in enumerate(places[0]))
+    return HAS_PATTERN + sum(int(place) << 4 * lane for lane, place in enumerate(places[0]))
 
 
 def _taps(axis: Axis) -> int:
@@ -408,17 +407,6 @@ def _is_aligned(problem: Problem, others: tuple[Axis, ...], lanes: int) -> bool:
 
 MAX_SLOTS = 3
 """Maximum number of axes along which one dispatch interpolates."""
-
-_GRADIENT = 4
-
-LONG = 8
-"""The flag that sums along slot 0 may be long; slots 1 and 2 use the next two bits (``LONG`` in taps.glsl)."""
-
-SHORT_SUM = 32
-"""Maximum nonzero taps of a sum without compensation for rounding (``SHORT_SUM`` in shaders/include/taps.glsl).
-
-Compensation takes a fifth longer on llvmpipe; 32 additions lose a few units in the last place. 1080 to 224 is 18 taps.
-"""
 
 Tables = tuple[tuple[int, Rows], ...]
 """Resampled axes and their tables, the last logical axis first."""
@@ -499,8 +487,8 @@ def _slots(tables: Tables) -> int:
     """SLOTS_AND_KIND: the number of interpolated axes, 0 if elements are only moved, and the kind of their sums."""
     if is_index(tables):
         return 0
-    are_long = sum(LONG << slot for slot, (_, table) in enumerate(tables) if _is_long(table))
-    return len(tables) + _GRADIENT * any(table.is_transposed for _, table in tables) + are_long
+    are_long = sum(LONG_SLOT << slot for slot, (_, table) in enumerate(tables) if _is_long(table))
+    return len(tables) + GRADIENT * any(table.is_transposed for _, table in tables) + are_long
 
 
 def _is_long(rows: Rows) -> bool:

@@ -16,10 +16,11 @@ from operator import mul
 from types import MappingProxyType
 from typing import NamedTuple
 
+from restride.kernel.shared_constants import MAX_AXES
 from restride.layout import TensorDesc
 from restride.layout.blocking import Blocking
 from restride.layout.digits import Index, Linear, digit, each_axis
-from restride.plan.problem import MAX_AXES, Axis, Problem, simplify
+from restride.plan.problem import Axis, Problem, simplify
 
 # One side of a copy: the offset of each index, and where an axis must be cut so that strides describe the offsets.
 

@@ -9,9 +9,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from restride.kernel import Choices, KernelSpec, Limits
+from restride.kernel.shared_constants import (
+    GROUP_BLOCKS,
+    GROUP_SIZE,
+    MAX_AXES,
+    NARROW_EDGE,
+    WIDE_EDGE,
+)
 from restride.lru import cached_property
-from restride.plan.dispatches import GROUP_SIZE, bind, part_of, plan_elements, strided_kernel
-from restride.plan.problem import MAX_AXES, Axis, Problem, in_order, pack_parameters
+from restride.plan.dispatches import bind, part_of, plan_elements, strided_kernel
+from restride.plan.problem import Axis, Problem, in_order, pack_parameters
 
 # The two axes that a transpose exchanges: a is contiguous in the destination, b in the source.
 
@@ -81,9 +88,6 @@ def _exchange(problem: Problem, a: tuple[Axis, ...], b: tuple[Axis, ...]) -> Exc
 
 
 # The transpose through registers: an invocation copies a block, whose rows are contiguous on both sides.
-
-GROUP_BLOCKS = 64
-"""Number of blocks that a group of transpose.comp copies, one per invocation."""
 
 _RUN = 256
 """A group writes this many bytes along axis a, if the axis is long enough and no other length below is better."""
@@ -364,7 +368,7 @@ _MIN_TILE_BYTES = 32
 
 def shared_edge(itemsize: int) -> int:
     """Number of elements along a tile of transpose_shared.comp: along a and, unless the tile is shortened, along b."""
-    return 64 if itemsize < 4 else 32
+    return NARROW_EDGE if itemsize < 4 else WIDE_EDGE
 
 
 def shared_exchange(problem: Problem, limits: Limits) -> Exchange | None:

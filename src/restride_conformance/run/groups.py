@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from restride.kernel import KernelSpec
-from restride.plan.dispatches import GROUP_SIZE
+from restride.kernel.shared_constants import GROUP_SIZE
 from restride.runtime import Memory, Runtime
 from restride.runtime.instance import physical_devices
 from restride_conformance.record import ONE_SIZE, Outcome, ShaderUnderTest, SmallDevice, Verdict, worst

@@ -36,7 +36,8 @@ import numpy as np
 from restride.errors import DescriptorError, DeviceError
 from restride.kernel import KernelSpec, Limits
 from restride.kernel.modules import interface_of
-from restride.plan.dispatches import GROUP_SIZE, rows_of_groups
+from restride.kernel.shared_constants import GROUP_SIZE
+from restride.plan.dispatches import rows_of_groups
 from restride_conformance.shader.spirv import instructions, read_interface
 
 

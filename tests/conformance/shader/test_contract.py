@@ -12,29 +12,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
+from restride.arithmetic import Arithmetic, Scaling
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.kernel import CANDIDATES
+from restride.kernel import shared_constants
 from restride.kernel.modules import interface_of, load_module, manifest
+from restride.kernel.shared_constants import HELD, IS_FILL, PAST
 from restride.plan import boxes as plan_of_boxes
-from restride.plan import resample
-from restride.plan.convert import PAIRS_ALONG_QUAD, QUADS_PER_INVOCATION, Conversion
-from restride.plan.copy import _SHARED_WORDS, PIECES_EACH, copy_kernels
-from restride.plan.dispatches import GROUP_SIZE
+from restride.plan.convert import Conversion
+from restride.plan.copy import copy_kernels
 from restride.plan.problem import (
-    AXIS_ROWS,
-    HEADER_ROWS,
-    HELD,
-    IS_FILL,
-    MAX_AXES,
-    MAX_CHANNELS,
     Axis,
     axis_rows,
     box_table,
     multiply_shift,
 )
-from restride.plan.transpose import GROUP_BLOCKS, shared_edge
 from restride.weights import Request, moved_rows, resizing
 from restride.weights.boxes import MAX_TAPS_OF_BOX, BoxAxis, _clipped, box_rows
 from restride_conformance import Case
@@ -50,11 +42,6 @@ from restride_conformance.shader.part import SteeredLimits
 from restride_conformance.shader.spirv import read_interface
 
 SHADERS = Path(__file__).parents[3] / "shaders"
-
-
-def number(pattern: str, file: str) -> int:
-    (found,) = set(re.findall(pattern, (SHADERS / file).read_text(encoding="utf-8")))
-    return int(found)
 
 
 def test_words_of_an_axis():
@@ -92,12 +79,6 @@ def test_axes_are_loaded_before_any_invocation_leaves(path):
         mains = re.findall(r"void main\(\) \{\n(?:#if.*\n)? +(.*)\n", text)
         assert mains
         assert set(mains) == {"load_axes();"}
-
-
-def test_roundings_have_the_same_numbers():
-    text = (SHADERS / "include/types.glsl").read_text(encoding="utf-8")
-    (line,) = re.findall(r"const uint (NEAREST_EVEN = .*?);", text)
-    assert [name.lower() for name, _ in re.findall(r"(\w+) = (\d+)", line)] == list(ROUNDINGS)
 
 
 def spirv_names(code: bytes) -> tuple[dict[str, int], list[str]]:
@@ -171,9 +152,8 @@ def test_every_name_of_a_push_constant_is_in_the_readme():
     assert [name for name in sorted(names) if f"`{name}`" not in page] == []
 
 
-def test_steps_have_the_same_numbers():
-    text = (SHADERS / "include/scales.glsl").read_text(encoding="utf-8")
-    in_glsl = {name: int(value) for name, value in re.findall(r"([A-Z_]{3,}) = (\d+)[,;]", text)}
+def test_steps_of_a_conversion():
+    """Each part of the arithmetic sets the bit of ROUNDING or STEPS that the kernels test."""
     pair = np.float32([2, 3]).tobytes()
     one = Scaling((1,), (1,), pair, has_scale=True, has_zero_point=True)
     two = Scaling((2,), (1,), 2 * pair, has_scale=True, has_zero_point=True)
@@ -183,63 +163,15 @@ def test_steps_have_the_same_numbers():
         made = Conversion(DTYPES["f32"], DTYPES["u8"], arithmetic).constants
         return made["ROUNDING"], made["STEPS"]
 
-    assert constants(saturate=True) == (in_glsl["SATURATES"], 0)
-    assert constants(rounds_first=True) == (in_glsl["ROUNDS_FIRST"], 0)
-    assert constants(sum_scale=1.0) == (0, in_glsl["SUM"])
-    assert constants(src=replace(one, has_zero_point=False)) == (0, in_glsl["SRC_SCALE"])
-    assert constants(src=replace(one, has_scale=False)) == (0, in_glsl["SRC_ZERO_POINT"])
-    assert constants(dst=replace(one, has_zero_point=False)) == (0, in_glsl["DST_SCALE"])
-    assert constants(dst=replace(one, has_scale=False)) == (0, in_glsl["DST_ZERO_POINT"])
-    assert constants(src=two)[1] - constants(src=one)[1] == in_glsl["SRC_PAIRS"]
-    assert constants(dst=two)[1] - constants(dst=one)[1] == in_glsl["DST_PAIRS"]
-    assert (in_glsl["SRC_PAIRS_ALONG_QUAD"], in_glsl["DST_PAIRS_ALONG_QUAD"]) == PAIRS_ALONG_QUAD
-
-
-WORK_GROUPS = r"local_size_x = (\d+)\)"
-NUMBERS = [
-    *(
-        (WORK_GROUPS, f"copy/{name}.comp", GROUP_SIZE)
-        for name in ("strided_copy", "element_copy", "interleaved_copy", "short_rows", "digit_copy")
-    ),
-    *(
-        (WORK_GROUPS, f"resample/resample{name}.comp", GROUP_SIZE)
-        for name in ("", "_cells", "_moves", "_rows", "_quads")
-    ),
-    (WORK_GROUPS, "convert/convert.comp", GROUP_SIZE),
-    (r"#define AXIS_ROW\(k\) \((\d+) \+ 3 \* \(k\)\)", "include/axes.glsl", HEADER_ROWS),
-    (r"#define AXIS_ROW\(k\) \(2 \+ (\d+) \* \(k\)\)", "include/axes.glsl", AXIS_ROWS),
-    (r"#define MAX_AXES (\d+)", "include/axes.glsl", MAX_AXES),
-    (r"const uint EACH = (\d+);", "copy/strided_copy.comp", PIECES_EACH),
-    (r"QUADS_PER_INVOCATION = (\d+);", "convert/convert.comp", QUADS_PER_INVOCATION),
-    (WORK_GROUPS, "copy/transpose.comp", GROUP_BLOCKS),
-    (r"shared uint cells\[(\d+)\];", "copy/short_rows.comp", _SHARED_WORDS),
-    (r"shared uint first_words\[(\d+)\];", "copy/short_rows.comp", GROUP_SIZE),
-    (r"const uint MAX_ROWS = (\d+);", "resample/resample_quads.comp", max(map(int, CANDIDATES["rows"]))),
-    (r"const uint MAX_ROWS = (\d+);", "crop/crop_resize.comp", plan_of_boxes.MAX_ROWS),
-    (r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp", resample._MAX_TAPS_OF_ROWS),
-    (r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp", resample._MAX_TAPS_OF_ROWS),
-    (r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp", resample._MAX_IN_RUN),
-    (r"const uint MAX_CHANNELS = (\d+);", "resample/resample_quads.comp", MAX_CHANNELS),
-    (r"const uint SRC_CHANNELS = 3;  // at most (\d+)", "copy/interleaved_copy.comp", MAX_CHANNELS),
-    (r"const uint GRADIENT = (\d+)u;", "include/taps.glsl", resample._GRADIENT),
-    (r"const uint LONG = (\d+)u;", "include/taps.glsl", resample.LONG),
-    (r"const uint SHORT_SUM = (\d+)u;", "include/taps.glsl", resample.SHORT_SUM),
-]
-
-
-@pytest.mark.parametrize(("pattern", "file", "expected"), NUMBERS)
-def test_numbers_of_shaders_are_those_of_python(pattern, file, expected):
-    assert number(pattern, file) == expected
-
-
-def test_tiles_of_a_transpose_through_shared_memory():
-    text = (SHADERS / "copy/transpose_shared.comp").read_text(encoding="utf-8")
-    narrow, wide = re.search(
-        r"#if WIDTH < 32\n.*\nconst uint EDGE = (\d+);\n#else\n.*\nconst uint EDGE = (\d+);", text
-    ).groups()
-    assert [shared_edge(itemsize) for itemsize in (1, 2, 4, 8)] == [int(narrow)] * 2 + [int(wide)] * 2
-    assert number(r"local_size_x = (\d+)\)", "copy/transpose_shared.comp") == GROUP_SIZE
-    assert set(re.findall(r"(\d+)u \+ gl_LocalInvocationID", text)) == {str(GROUP_SIZE)}
+    assert constants(saturate=True) == (shared_constants.SATURATES, 0)
+    assert constants(rounds_first=True) == (shared_constants.ROUNDS_FIRST, 0)
+    assert constants(sum_scale=1.0) == (0, shared_constants.SUM)
+    assert constants(src=replace(one, has_zero_point=False)) == (0, shared_constants.SRC_SCALE)
+    assert constants(src=replace(one, has_scale=False)) == (0, shared_constants.SRC_ZERO_POINT)
+    assert constants(dst=replace(one, has_zero_point=False)) == (0, shared_constants.DST_SCALE)
+    assert constants(dst=replace(one, has_scale=False)) == (0, shared_constants.DST_ZERO_POINT)
+    assert constants(src=two)[1] - constants(src=one)[1] == shared_constants.SRC_PAIRS
+    assert constants(dst=two)[1] - constants(dst=one)[1] == shared_constants.DST_PAIRS
 
 
 def test_the_contract_has_every_module_that_ships_but_those_written_by_hand():
@@ -311,8 +243,7 @@ def test_rows_of_boxes():
     assert f"begins a pixel before its image: the rows {rows}." in page
     assert f"A row has 1 to {MAX_TAPS_OF_BOX} taps, and so has the product" in page
     text = "".join((SHADERS / "crop" / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "crops.glsl"))
-    assert f"const uint HELD = 0x{HELD:X}u, IS_FILL = 0x{IS_FILL:X}u;" in text
-    assert f"const uint TAP_BITS = 0x{2 * MAX_TAPS_OF_BOX - 1:X}u;" in text
+    assert 2 * MAX_TAPS_OF_BOX - 1 == shared_constants.TAP_BITS
     assert "number * (count + 5u & ~3u);" in text
     for taps in range(2, 40):
         wide = box_rows([BoxAxis(linear, 0)], 2, [3], least=taps)
@@ -321,15 +252,12 @@ def test_rows_of_boxes():
 
 def test_columns_of_boxes_of_pixels():
     """Whole quads for each box: those after the last column are marked, as the kernel reads them."""
-    text = (SHADERS / "crop/crop_pixels.comp").read_text(encoding="utf-8")
-    assert f"const uint PAST = 0x{plan_of_boxes.PAST:X}u;" in text
-    assert f"const uint COLUMNS = {plan_of_boxes.COLUMNS};" in text
     table = np.arange(2 * 5 * 4, dtype=np.uint32).reshape(2, 5, 4)
     padded = plan_of_boxes._in_quads(table)
     assert padded.shape == (2, 8, 4)
     np.testing.assert_array_equal(padded[:, :5], table)
     assert (padded[:, 5:, :3] == table[:, -1:, :3]).all()
-    assert (padded[:, 5:, 3] == plan_of_boxes.PAST).all()
+    assert (padded[:, 5:, 3] == PAST).all()
 
 
 def test_rows_of_boxes_at_an_edge():
@@ -353,6 +281,3 @@ def test_rows_of_boxes_at_an_edge():
     assert row(-1, [1, 2, 3, 4, 5]) == [1, 2, 3, 4, 5, 100, 1 | 4 << 16, 0]
     moved = moved_rows(np.array([[2], [-1]]), np.zeros((2, 1), np.bool_), np.array([[3], [3]]))
     assert box_table(moved, 4, np.array([100, 0])).tolist() == [[[108, 1 << 16]], [[0, 1 | 1 << 16]]]
-    text = (SHADERS / "crop/crop_resize.comp").read_text(encoding="utf-8")
-    kinds = [int(value) for value in re.findall(r"const uint (?:APART|BYTES|ADJACENT|WORD) = (\d);", text)]
-    assert kinds == [plan_of_boxes.APART, plan_of_boxes.BYTES, plan_of_boxes.ADJACENT, plan_of_boxes.WORD]
