@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -202,11 +201,8 @@ def shared(device: rs.Device) -> Work:
     def begin() -> Read:
         out = rs.empty("f32[5,6]", device, shareable=True)
         rs.reorder(rs.asarray(_floats(), device=device).permute(1, 0), out=out)
-        fd, handle = out.export_fd()
-        try:
-            second = rs.from_fd(fd, handle, device)
-        finally:
-            os.close(fd)
+        with out.export() as exported:
+            second = rs.import_memory(exported, device=device)
         return lambda: [rs.reorder(second[::-1], "AB->AB").numpy(), out.numpy()]
 
     return Work(begin)

@@ -60,9 +60,10 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     from restride.stream.run import stream
     from restride.tensor.arrays import asarray, from_buffer
     from restride.tensor.device import Device, default_device, devices, set_default_device
+    from restride.tensor.exported import Exported
     from restride.tensor.images import imread, imwrite, to_rgb
     from restride.tensor.tensor import METHODS as _METHODS
-    from restride.tensor.tensor import Tensor, TensorHandle, empty, from_fd
+    from restride.tensor.tensor import Tensor, empty, import_memory
 
     _METHODS["namespace"] = lambda: import_module("restride.xp")  # for Tensor.__array_namespace__, imported on use
 
@@ -86,6 +87,7 @@ __all__ = [
     "DeviceLost",
     "DeviceNotFound",
     "DeviceTimeout",
+    "Exported",
     "LaidOut",
     "LazyArray",
     "Letterboxed",
@@ -96,7 +98,6 @@ __all__ = [
     "StreamError",
     "Tensor",
     "TensorDesc",
-    "TensorHandle",
     "UnsupportedError",
     "WindowedChain",
     "asarray",
@@ -108,7 +109,7 @@ __all__ = [
     "dml_buffer_tensor_size",
     "empty",
     "from_buffer",
-    "from_fd",
+    "import_memory",
     "imread",
     "imwrite",
     "lookup",

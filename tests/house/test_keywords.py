@@ -838,7 +838,8 @@ NO_EFFECT: list[tuple[str, str, dict[str, Any], Refused | Kept]] = [
 """Values without effect beside the others: refused, or accepted for a reason."""
 
 ELSEWHERE = {
-    "from_fd": "sharing needs another driver: tests/runtime/vulkan/test_sharing.py",
+    "import_memory": "needs a descriptor: tests/tensor/test_exported.py",
+    "Tensor.export": "needs a driver that shares memory: tests/tensor/test_exported.py",
     "Plan": "functions such as plan_reorder make it",
     "Plan.run": "operations call it: tests/ops/test_perform.py",
     "Device.run": "plans call it: tests/ops/test_perform.py",

@@ -99,8 +99,9 @@ class Counters:
 class ExternalMemory:
     """The data that another process needs, besides the file descriptor, to import device memory.
 
-    nbytes: size of the memory. allocation_bytes, memory_type: exactly as the driver allocated it.
+    nbytes: size of the buffer. allocation_bytes, memory_type: exactly as the driver allocated it.
     device_uuid, driver_uuid: 32 hexadecimal digits each; only the same driver on the same device imports it.
+    offset: the byte of the allocation at which the buffer begins. dedicated: the allocation is of this buffer alone.
     """
 
     nbytes: int
@@ -108,6 +109,8 @@ class ExternalMemory:
     memory_type: int
     device_uuid: str
     driver_uuid: str
+    offset: int = 0
+    dedicated: bool = True
 
 
 class Memory(Protocol):
@@ -174,13 +177,14 @@ class Runtime(Protocol):
         """
 
     def import_fd(self, fd: int, external: ExternalMemory) -> Memory:
-        """Import memory that another process, or this one, exported. The caller keeps ``fd`` and may close it at once.
+        """Import memory that another program, or this one, exported. The caller keeps ``fd`` and may close it at once.
 
         Its bytes do not count as memory of this device: they count where they were allocated.
 
         Raises:
             DescriptorError: ``fd`` is not open, or is not a descriptor of such memory.
-            UnsupportedError: it is of another device or driver, or the device cannot share memory between processes.
+            UnsupportedError: it is of another device or driver, or the device cannot share memory between processes,
+                or not such memory.
         """
 
     def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:

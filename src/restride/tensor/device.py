@@ -46,7 +46,7 @@ class Device:
         timeout: seconds that one operation may take, once those before it are finished.
         memory_limit: most bytes of memory that the device may take, memory kept for reuse included, or a text such as
             "512MiB" or "2 GB"; default: the size of its heap. Pages of the host imported by ``asarray(copy=False)``,
-            memory of other processes (``rs.from_fd``) and pipelines do not count.
+            memory of other programs (``rs.import_memory``) and pipelines do not count.
         manager: a ``kp.Manager`` to run on, with the runtime ``"kompute"``: tensors share memory with kp's both ways.
             Closing the device leaves the manager open; environment variables are ignored.
 

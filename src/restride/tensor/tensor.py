@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
@@ -23,6 +23,7 @@ from restride.runtime.host_memory import HOST_MEMORY
 from restride.tensor.cuda import cuda_bytes
 from restride.tensor.device import Device, default_device, opened_by_name
 from restride.tensor.dlpack import CPU, CUDA, capsule_over
+from restride.tensor.exported import Exported
 from restride.words import METHODS as MISSING
 
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -32,17 +33,6 @@ _SMALL = 1 << 20
 """Bytes of results for which there is room, whatever the process keeps of larger ones."""
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
-
-
-@dataclass(frozen=True)
-class TensorHandle:
-    """The data that ``rs.from_fd`` needs besides a file descriptor: only sizes and identities. It can be pickled.
-
-    desc: the layout of the elements. memory: its size, device and driver.
-    """
-
-    desc: TensorDesc
-    memory: ExternalMemory
 
 
 class Tensor:
@@ -345,25 +335,34 @@ class Tensor:
         self.device.runtime.read(self.memory, 0, data.data)
         return data
 
-    def export_fd(self) -> tuple[int, TensorHandle]:
-        """Share the tensor's memory: a new file descriptor, and the handle that ``rs.from_fd`` needs with it.
+    def export(self, *, semaphore: bool = False) -> Exported:
+        """The tensor's memory for another program: a new file descriptor, and the facts that its import needs.
 
         The tensor must be from ``rs.empty(desc, shareable=True)``, or a view of one. Work that writes it is finished
-        when this returns; after later work, call the device's ``wait()`` before the other process reads. The caller
-        closes the descriptor; the memory stays until all processes have dropped their tensors and closed their
-        descriptors.
+        when this returns; after later work, call the device's ``wait()`` before the other program reads. The result
+        owns the descriptor and closes it; the memory stays until all programs have dropped what uses it. Any number of
+        exports may be made.
 
-        Example: see ``rs.from_fd``.
+        Args:
+            semaphore: must be False: no semaphore is exported, and ``wait()`` orders the work.
+
+        Example: see ``rs.import_memory``.
 
         Raises:
-            UnsupportedError: the memory is not shareable, or came from ``rs.from_fd``: pass on that descriptor instead.
+            UnsupportedError: the memory is not shareable, or was imported: pass on that descriptor instead.
+            DescriptorError: the memory was freed.
             DeviceTimeout: pending work outlasted the time limit.
 
         Source: Vulkan, ``VK_KHR_external_memory_fd``.
         """
         with ErrorContext(self.desc):
+            if flag("semaphore", semaphore):
+                raise UnsupportedError(
+                    "semaphore=True: restride exports no semaphore; export() waits for the work before it, and "
+                    "device.wait() for later work"
+                )
             fd, memory = self.device.runtime.export_fd(self.memory)
-        return fd, TensorHandle(self.desc, memory)
+        return Exported(fd, memory, self.desc)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is not False:
@@ -577,7 +576,7 @@ def empty(desc: TensorDesc | str, device: Device | None = None, *, shareable: bo
     Args:
         desc: element type, sizes and layout, or its text.
         device: where to allocate; default: ``rs.default_device()``.
-        shareable: the memory can be shared with other processes, by ``export_fd``, and with CUDA, by DLPack.
+        shareable: the memory can be shared with other programs, by ``export``, and with CUDA, by DLPack.
 
     >>> rs.empty("f32[2,20,4,4]:nChw16c").memory.nbytes
     4096
@@ -590,25 +589,48 @@ def empty(desc: TensorDesc | str, device: Device | None = None, *, shareable: bo
     return Tensor(device.allocate(desc, shareable=shareable), desc, device)
 
 
-def from_fd(fd: int, handle: TensorHandle, device: Device | None = None) -> Tensor:
-    """A tensor over memory that another process shared by ``Tensor.export_fd``, without a copy.
+def import_memory(
+    exported: Exported | None = None,
+    *,
+    fd: int | None = None,
+    nbytes: int | None = None,
+    desc: TensorDesc | str | None = None,
+    offset: int = 0,
+    allocation_bytes: int | None = None,
+    memory_type: int | None = None,
+    dedicated: bool = True,
+    device_uuid: str | None = None,
+    driver_uuid: str | None = None,
+    device: Device | None = None,
+) -> Tensor:
+    """A tensor over memory that another program, or this one, exported, without a copy.
 
-    Both processes read and write it. Neither waits for the other's work: call ``device.wait()`` before telling the
-    other to continue. The memory counts where it was allocated, not here.
+    Both read and write it. Neither waits for the other's work: call ``device.wait()`` before telling the other to
+    continue. The memory counts where it was allocated, not here. Two imports of one memory are two buffers to this
+    device: ``wait()`` between work on the one and on the other.
 
     Args:
-        fd: an open file descriptor, as this process received it. The caller keeps it and may close it at once.
-        handle: the handle that ``export_fd`` returned with it.
-        device: the same device and driver as in the other process; default: ``rs.default_device()``.
+        exported: what ``tensor.export()`` made in this process. It stays the caller's, who closes it; else the next
+            nine say the same by name.
+        fd: an open file descriptor, as this process received it (``VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT``). It
+            is duplicated: the caller keeps it and may close it at once.
+        nbytes: size of the buffer, a multiple of 16.
+        desc: where the elements are in the buffer: a descriptor or its text.
+        offset: the byte of the allocation at which the buffer begins.
+        allocation_bytes: size of the allocation, as the other program asked for it.
+        memory_type: its memory type.
+        dedicated: whether the allocation is of this one buffer (``VkMemoryDedicatedAllocateInfo``). If so, the other
+            program created the buffer with the usage ``STORAGE_BUFFER | TRANSFER_SRC | TRANSFER_DST`` and no flags.
+        device_uuid: 32 hexadecimal digits, of the device that the memory is on.
+        driver_uuid: the same of its driver; only memory of the same device and driver is imported.
+        device: where the tensor is to be; default: ``rs.default_device()``.
 
     Example: in one process, for brevity; ``socket.send_fds`` and ``subprocess.Popen(pass_fds=...)`` pass a descriptor
-    to another process, and the handle can be pickled.
+    to another process, and ``exported.fields()`` is a dict that JSON can hold.
 
-    >>> import os
     >>> x = rs.empty("s32[2,3]", shareable=True)
-    >>> fd, handle = x.export_fd()
-    >>> y = rs.from_fd(fd, handle)
-    >>> os.close(fd)
+    >>> with x.export() as exported:
+    ...     y = rs.import_memory(fd=exported.fd, **exported.fields())
     >>> x[...] = np.arange(6).reshape(2, 3)
     >>> x.device.wait()
     >>> y.numpy()
@@ -616,19 +638,49 @@ def from_fd(fd: int, handle: TensorHandle, device: Device | None = None) -> Tens
            [3, 4, 5]], dtype=int32)
 
     Raises:
-        DescriptorError: ``fd`` is not open or is not a descriptor of such memory, or the handle contradicts itself.
-        UnsupportedError: the memory is of another device or driver, or this device cannot import memory.
+        DescriptorError: ``fd`` is not open or is not a descriptor of such memory, the fields contradict one another,
+            or one is missing.
+        UnsupportedError: the memory is of another device or driver, or this device cannot import such memory.
 
     Source: Vulkan, ``VK_KHR_external_memory_fd``.
     """
-    fd = integer("fd", fd)
-    if not isinstance(handle, TensorHandle):
-        raise DescriptorError(f"handle must be what export_fd gave with the fd, got {handle!r}")
-    desc, memory, device = handle.desc, handle.memory, as_device(device)
-    if desc.nbytes > memory.nbytes:
-        raise DescriptorError(f"the handle's memory has {memory.nbytes} bytes, {desc} needs {desc.nbytes}")
-    with ErrorContext(desc):
-        return Tensor(device.runtime.import_fd(fd, memory), desc, device)
+    given = {
+        "fd": fd, "nbytes": nbytes, "desc": desc, "allocation_bytes": allocation_bytes, "memory_type": memory_type,
+        "device_uuid": device_uuid, "driver_uuid": driver_uuid,
+    }  # fmt: skip
+    if exported is not None:
+        if not isinstance(exported, Exported):
+            raise DescriptorError(f"exported must be what tensor.export() makes, got {shown(exported)}")
+        named = [name for name, value in given.items() if value is not None]
+        if named or offset != 0 or dedicated is not True:
+            raise DescriptorError(
+                f"exported says all of {', '.join([*given, 'offset', 'dedicated'])}: say it, or them by name"
+            )
+        return import_memory(fd=exported.fd, **exported.fields(), device=device)  # type: ignore[arg-type] # by name
+    missing = [name for name, value in given.items() if value is None]
+    if missing or desc is None:
+        raise DescriptorError(f"import_memory needs an Exported, or all of {', '.join(given)}; without: {missing}")
+    its_desc, device = as_desc(desc), as_device(device)
+    with ErrorContext(its_desc):
+        memory = ExternalMemory(
+            nbytes=integer("nbytes", nbytes),
+            allocation_bytes=integer("allocation_bytes", allocation_bytes),
+            memory_type=integer("memory_type", memory_type),
+            device_uuid=_uuid("device_uuid", device_uuid),
+            driver_uuid=_uuid("driver_uuid", driver_uuid),
+            offset=integer("offset", offset),
+            dedicated=flag("dedicated", dedicated),
+        )
+        if its_desc.nbytes > memory.nbytes:
+            raise DescriptorError(f"the fields say a buffer of {memory.nbytes} bytes, and desc needs {its_desc.nbytes}")
+        return Tensor(device.runtime.import_fd(integer("fd", fd), memory), its_desc, device)
+
+
+def _uuid(argument: str, value: object) -> str:
+    """The text of 32 hexadecimal digits, in lower case."""
+    if not isinstance(value, str) or not re.fullmatch("[0-9A-Fa-f]{32}", value):
+        raise DescriptorError(f"{argument} must be a text of 32 hexadecimal digits, got {shown(value)}")
+    return value.lower()
 
 
 def as_device(device: Device | None) -> Device:

@@ -59,7 +59,7 @@ class Exports:
 
     def write(
         self, outcomes: Sequence[Outcome], host: Host, target: Target, simplest: Sequence[Outcome] = ()
-    ) -> Exported:
+    ) -> ExportResult:
         """Write a folder for each chosen case. An error ends it, and keeps what has been written.
 
         simplest: outcomes of reduced cases, which get folders too. They are known only after the run, so an older
@@ -68,7 +68,7 @@ class Exports:
         outcomes, said = list(outcomes), []
         chosen = [number for number, outcome in enumerate(outcomes) if self.is_chosen(outcome)]
         if not chosen:
-            return Exported(tuple(outcomes), (f"nothing to export: {_why_none(outcomes)}",))
+            return ExportResult(tuple(outcomes), (f"nothing to export: {_why_none(outcomes)}",))
         try:
             for number in chosen:
                 name, line = self._write(outcomes[number], host, target)
@@ -83,8 +83,8 @@ class Exports:
                 else:
                     said.append(self._write(outcome, host, target)[1])
         except UsageError as error:
-            return Exported(tuple(outcomes), tuple(said), error)
-        return Exported(tuple(outcomes), tuple(said))
+            return ExportResult(tuple(outcomes), tuple(said), error)
+        return ExportResult(tuple(outcomes), tuple(said))
 
     def _write(self, outcome: Outcome, host: Host, target: Target) -> tuple[str, str]:
         """Write the folder of a case; returns its name, empty if the case cannot be exported, and the line to say."""
@@ -103,7 +103,7 @@ class Exports:
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportResult:
     """What was exported: the outcomes with the names of their folders, lines to say, and the error that ended it."""
 
     outcomes: tuple[Outcome, ...]

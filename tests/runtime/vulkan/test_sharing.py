@@ -1,8 +1,8 @@
 """Memory that processes share by file descriptors: the same bits in both, and nothing else is imported."""
 
 import gc
+import json
 import os
-import pickle
 import socket
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from support.devices import open_device
 from support.validated_process import messages
 
 import restride as rs
-from restride.runtime import ExternalMemory, choose, list_devices
+from restride.runtime import choose, list_devices
 from restride.runtime.instance import FD_SHARING
 from restride.runtime.loader import binding
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -48,12 +48,16 @@ def bits(array):
     return np.ascontiguousarray(array).view(np.uint8)
 
 
+def import_as(fields, fd, device):
+    return rs.import_memory(fd=fd, **fields, device=device)
+
+
 def open_fds():
     return len([*Path("/proc/self/fd").iterdir()])
 
 
 OTHER = """
-import array, os, pickle, socket, sys
+import array, json, os, socket, sys
 import numpy as np
 import restride as rs
 from restride.runtime import choose, list_devices
@@ -62,9 +66,8 @@ how, number, staging = sys.argv[1:]
 talk = socket.socket(fileno=int(number))
 with rs.Device.over(VulkanRuntime(choose(list_devices()), staging=staging == "True")) as device:
     data, fds, _, _ = socket.recv_fds(talk, 1 << 16, 2)
-    handles = pickle.loads(data)
     fds = fds or [int(fd) for fd in how.split(",")]
-    theirs, mine = (rs.from_fd(fd, handle, device) for fd, handle in zip(fds, handles))
+    theirs, mine = (rs.import_memory(fd=fd, **fields, device=device) for fd, fields in zip(fds, json.loads(data)))
     for fd in fds:
         os.close(fd)
     before = device.counters()
@@ -84,8 +87,8 @@ def test_two_processes_have_the_same_bits(device):
     """
     fds_before = open_fds()
     x, y = shared(X, device), rs.empty("f32[41,7,300]", device, shareable=True)
-    exported = [x.export_fd(), y.export_fd()]
-    fds, handles = [fd for fd, _ in exported], [handle for _, handle in exported]
+    exported = [x.export(), y.export()]
+    fds, fields = [each.fd for each in exported], [each.fields() for each in exported]
     here, there = socket.socketpair()
     staging = device.runtime._staging is not None
     sent = not staging
@@ -94,9 +97,9 @@ def test_two_processes_have_the_same_bits(device):
     with subprocess.Popen(command, pass_fds=kept, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as other:
         there.close()
         here.settimeout(120)
-        socket.send_fds(here, [pickle.dumps(handles)], fds if sent else [])
-        for fd in fds:
-            os.close(fd)
+        socket.send_fds(here, [json.dumps(fields).encode()], fds if sent else [])
+        for each in exported:
+            each.close()
         assert here.recv(10) == b"written", other.communicate()[1].decode()
         assert_equal(bits(y.numpy()), bits(X.transpose(2, 0, 1)))
         rs.reorder(rs.asarray(X[::-1], device=device), out=x)
@@ -114,10 +117,9 @@ def test_two_processes_have_the_same_bits(device):
 
 def test_memory_stays_until_the_last_has_dropped_it(device):
     x = shared(X, device)
-    fd, handle = x.export_fd()
     with over() as other:
-        y = rs.from_fd(fd, handle, other)
-        os.close(fd)
+        with x.export() as exported:
+            y = rs.import_memory(exported, device=other)
         del x
         device.close()
         assert_equal(bits(y.numpy()), bits(X))
@@ -125,11 +127,10 @@ def test_memory_stays_until_the_last_has_dropped_it(device):
 
 def test_a_descriptor_alone_keeps_the_memory(device):
     x = shared(X, device)
-    fd, handle = x.export_fd()
-    del x
-    device.wait()
-    y = rs.from_fd(fd, handle, device)
-    os.close(fd)
+    with x.export() as exported:
+        del x
+        device.wait()
+        y = rs.import_memory(exported, device=device)
     assert_equal(bits(y.numpy()), bits(X))
 
 
@@ -137,19 +138,16 @@ def test_a_descriptor_alone_keeps_the_memory(device):
 def test_every_layout_is_shared(desc, device):
     desc = rs.TensorDesc.parse(desc)
     values = (np.arange(desc.numel).reshape(desc.sizes) % 7).astype(desc.dtype.dtype)
-    fd, handle = shared(values, device, desc).export_fd()
-    assert handle == pickle.loads(pickle.dumps(handle))
-    y = rs.from_fd(fd, handle, device)
-    os.close(fd)
+    with shared(values, device, desc).export() as exported:
+        y = rs.import_memory(exported, device=device)
     assert y.desc == desc
     assert_equal(y.numpy(), values)
 
 
 def test_a_view_is_exported_as_the_view_it_is(device):
     x = shared(X, device)
-    fd, handle = x[1:, ::-7].permute(2, 0, 1).export_fd()
-    y = rs.from_fd(fd, handle, device)
-    os.close(fd)
+    with x[1:, ::-7].permute(2, 0, 1).export() as exported:
+        y = rs.import_memory(exported, device=device)
     assert_equal(y.numpy(), X[1:, ::-7].transpose(2, 0, 1))
     y[...] = 5
     device.wait()
@@ -163,9 +161,8 @@ def test_work_that_was_started_is_in_the_exported_memory(device):
     source = rs.asarray(X, device=device)
     with over() as other, device.batch():
         rs.reorder(source, out=x)
-        fd, handle = x.export_fd()  # the batch is still open
-        y = rs.from_fd(fd, handle, other)
-        os.close(fd)
+        with x.export() as exported:  # the batch is still open
+            y = rs.import_memory(exported, device=other)
         assert_equal(bits(y.numpy()), bits(X))
 
 
@@ -177,9 +174,8 @@ def test_shared_memory_is_never_pooled_and_counts_where_it_was_allocated(device)
     allocated = device.counters()
     assert allocated.bytes_in_use - before.bytes_in_use == 1_000_000
     assert allocated.bytes_allocated - before.bytes_allocated >= 1_000_000
-    fd, handle = x.export_fd()
-    y = rs.from_fd(fd, handle, device)
-    os.close(fd)
+    with x.export() as exported:
+        y = rs.import_memory(exported, device=device)
     assert device.counters() == allocated, "an import takes nothing"
     del x, y
     after = device.counters()
@@ -208,10 +204,9 @@ def test_shareable_memory_is_of_a_type_that_the_driver_shares(device, monkeypatc
     monkeypatch.setattr(functions, "vkCreateBuffer", created)
     monkeypatch.setattr(functions, "vkGetBufferMemoryRequirements", required)
     x = shared(X, device)
-    fd, handle = x.export_fd()
-    assert handle.memory.memory_type == 1
-    y = rs.from_fd(fd, handle, device)
-    os.close(fd)
+    with x.export() as exported:
+        assert exported.memory_type == 1
+        y = rs.import_memory(exported, device=device)
     assert np.array_equal(bits(y.numpy()), bits(X))
     assert np.array_equal(bits(rs.reorder(y).numpy()), bits(X))
     before = device.counters().bytes_allocated
@@ -231,10 +226,9 @@ def test_a_memory_limit_holds_for_shareable_memory():
 def test_an_array_over_shared_memory_outlives_tensor_and_device():
     device = over(staging=False)
     x = shared(X, device)
-    fd, handle = x.export_fd()
     other = over(staging=False)
-    arrays = [x.numpy(copy=False), rs.from_fd(fd, handle, other).numpy(copy=False)]
-    os.close(fd)
+    with x.export() as exported:
+        arrays = [x.numpy(copy=False), rs.import_memory(exported, device=other).numpy(copy=False)]
     del x
     device.close()
     other.close()
@@ -244,25 +238,26 @@ def test_an_array_over_shared_memory_outlives_tensor_and_device():
 
 def test_nothing_leaks_descriptors(device):
     x = shared(X, device)
-    fd, handle = x.export_fd()
-    wrong = replace(handle, memory=replace(handle.memory, allocation_bytes=handle.memory.allocation_bytes * 2))
-    rs.from_fd(fd, handle, device).numpy()
+    exported = x.export()
+    fields = exported.fields()
+    rs.import_memory(exported, device=device).numpy()
     before = open_fds()
     for _ in range(20):
-        again, _ = x.export_fd()
-        tensor = rs.from_fd(again, handle, device)
-        os.close(again)
+        with x.export() as again:
+            tensor = rs.import_memory(again, device=device)
+        x.export()  # dropped without a close
         with pytest.raises(rs.RestrideError):
-            rs.from_fd(fd, wrong, device)
+            import_as(fields | {"allocation_bytes": exported.allocation_bytes * 2}, exported.fd, device)
         with Path(os.devnull).open("rb") as file, pytest.raises(rs.RestrideError):
-            rs.from_fd(file.fileno(), handle, device)
+            import_as(fields, file.fileno(), device)
         rs.empty("u8[5]", device, shareable=True)
     del tensor
     device.wait()
     device.counters()  # takes back what was freed
     assert open_fds() <= before
-    assert not os.get_inheritable(fd)
-    os.close(fd)
+    assert not os.get_inheritable(exported.fd)
+    exported.close()
+    assert open_fds() < before
 
 
 def test_the_pool_notes_nothing_of_what_it_never_uses_again(device):
@@ -274,14 +269,12 @@ def test_the_pool_notes_nothing_of_what_it_never_uses_again(device):
 
 def refused(change, error, match, device, fd=None):
     tensor = shared(X, device)
-    own, handle = tensor.export_fd()
-    wrong = replace(handle, memory=replace(handle.memory, **change)) if isinstance(change, dict) else change
-    before = open_fds()
-    with pytest.raises(error, match=match):
-        rs.from_fd(own if fd is None else fd, wrong or handle, device)
-    assert open_fds() == before
-    assert_equal(bits(rs.from_fd(own, handle, device).numpy()), bits(X))
-    os.close(own)
+    with tensor.export() as exported:
+        before = open_fds()
+        with pytest.raises(error, match=match):
+            import_as(exported.fields() | change, exported.fd if fd is None else fd, device)
+        assert open_fds() == before
+        assert_equal(bits(rs.import_memory(exported, device=device).numpy()), bits(X))
 
 
 @pytest.mark.parametrize(
@@ -289,24 +282,59 @@ def refused(change, error, match, device, fd=None):
     [
         ({"device_uuid": "ab" * 16}, rs.UnsupportedError, f"memory of device {'ab' * 16} .* cannot be imported by"),
         ({"driver_uuid": "cd" * 16}, rs.UnsupportedError, f"and driver {'cd' * 16} cannot be imported by"),
-        ({"nbytes": 16}, rs.DescriptorError, r"the handle's memory has 16 bytes, f32\[7,300,41\]"),
-        ({"nbytes": 1 << 20}, rs.DescriptorError, r"the handle says 1048576 bytes in an allocation of 344\d+"),
-        ({"nbytes": 1 << 80}, rs.DescriptorError, r"the handle says 12089\d+ bytes in an allocation of"),
-        ({"allocation_bytes": 1 << 21}, rs.DescriptorError, r"the handle says 2097152 bytes of memory type \d"),
-        ({"memory_type": 31}, rs.DescriptorError, r"of memory type 31; for a buffer of .* f32\[7,300,41\]"),
+        ({"nbytes": 16}, rs.DescriptorError, r"a buffer of 16 bytes, and desc needs 344400, for f32\[7,300,41\]"),
+        ({"nbytes": 1 << 20}, rs.DescriptorError, r"say 1048576 bytes at byte 0 of an allocation of 344\d+"),
+        ({"nbytes": 1 << 80}, rs.DescriptorError, r"the fields say 12089\d+ bytes at byte 0 of an allocation of"),
+        ({"nbytes": 344404, "allocation_bytes": 1 << 20}, rs.UnsupportedError, "344404 is no multiple of 16"),
+        ({"offset": -16}, rs.DescriptorError, "bytes at byte -16 of an allocation"),
+        ({"offset": 1 << 70}, rs.DescriptorError, r"bytes at byte 1180\d+ of an allocation"),
+        ({"allocation_bytes": 1 << 80}, rs.DescriptorError, r"of an allocation of 12089\d+; the largest buffer"),
+        ({"allocation_bytes": 1 << 21}, rs.DescriptorError, "2097152 bytes of memory type 0, dedicated"),
+        ({"allocation_bytes": 1 << 21, "offset": 64}, rs.DescriptorError, "dedicated, used from byte 64"),
+        (
+            {"allocation_bytes": 1 << 21, "offset": 1, "dedicated": False},
+            rs.DescriptorError,
+            "shared, used from byte 1;",
+        ),
+        ({"memory_type": 31}, rs.DescriptorError, r"of memory type 31, .*for a buffer of .* f32\[7,300,41\]"),
         ({"memory_type": -1}, rs.DescriptorError, "of memory type -1"),
-        ("a handle", rs.DescriptorError, "handle must be what export_fd gave with the fd, got 'a handle'"),
+        ({"desc": "f33[3]"}, rs.DescriptorError, "f33"),
     ],
 )
-def test_a_handle_of_something_else_is_refused(change, error, match, device):
+def test_fields_of_something_else_are_refused(change, error, match, device):
     refused(change, error, match, device)
 
 
+def test_a_driver_that_shares_dedicated_allocations_only(device, monkeypatch):
+    """It says so in a bit of its features; memory of other programs may be no such allocation."""
+    monkeypatch.setattr(binding(), "VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT", -1)  # any bit of the features
+    refused({"dedicated": False}, rs.UnsupportedError, "shares dedicated allocations only", device)
+
+
+def test_memory_that_the_host_cannot_see_is_refused_where_it_works_in_place(device, monkeypatch):
+    """With staging the device's own copies read it."""
+    logical = device.runtime._session.device
+    with shared(X, device).export() as exported:
+        (kind,) = types = logical.physical.memory_types
+        types += (replace(kind, flags=1),)
+        monkeypatch.setattr(logical, "physical", replace(logical.physical, memory_types=types))
+        fields = exported.fields() | {"memory_type": 1}
+        error = rs.UnsupportedError if device.runtime._staging is None else rs.DescriptorError
+        with pytest.raises(error, match="memory type 1"):
+            import_as(fields, exported.fd, device)
+
+
+def test_windows_is_refused_by_name(device, monkeypatch):
+    monkeypatch.setattr(os, "name", "nt")
+    with pytest.raises(rs.UnsupportedError, match="drivers of Windows have handles of other rules, not file descript"):
+        rs.empty("f32[3]", device, shareable=True)
+
+
 def test_a_descriptor_of_something_else_is_refused(device, tmp_path):
-    refused(None, rs.DescriptorError, r"fd 54321 is not an open file descriptor, for f32\[7", device, 54321)
-    refused(None, rs.DescriptorError, "fd -1 is not an open file descriptor", device, -1)
-    refused(None, rs.DescriptorError, "fd 1099511627776 is not an open file descriptor", device, 1 << 40)
-    refused(None, rs.DescriptorError, "fd must be an integer, got the boolean True", device, True)
+    refused({}, rs.DescriptorError, r"fd 54321 is not an open file descriptor, for f32\[7", device, 54321)
+    refused({}, rs.DescriptorError, "fd -1 is not an open file descriptor", device, -1)
+    refused({}, rs.DescriptorError, "fd 1099511627776 is not an open file descriptor", device, 1 << 40)
+    refused({}, rs.DescriptorError, "fd must be an integer, got the boolean True", device, True)
     (tmp_path / "short").write_bytes(b"no memory")
     (tmp_path / "long").write_bytes(bytes(1 << 20))
     pipe, sockets = os.pipe(), socket.socketpair()
@@ -315,39 +343,38 @@ def test_a_descriptor_of_something_else_is_refused(device, tmp_path):
         ("long", "fd"),
     ):
         with (tmp_path / name).open("r+b") as file:
-            refused(None, rs.DescriptorError, match, device, file.fileno())
+            refused({}, rs.DescriptorError, match, device, file.fileno())
     for number in (pipe[0], sockets[0].fileno()):
         match = rf"does not import fd {number} as \d+ bytes of its memory: it is a pipe, a socket"
-        refused(None, rs.DescriptorError, match, device, number)
+        refused({}, rs.DescriptorError, match, device, number)
     with Path(os.devnull).open("rb") as file:
-        refused(None, rs.DescriptorError, "vkAllocateMemory failed with VK_ERROR_", device, file.fileno())
+        refused({}, rs.DescriptorError, "vkAllocateMemory failed with VK_ERROR_", device, file.fileno())
     for end in pipe:
         os.close(end)
     for end in sockets:
         end.close()
 
 
-def test_memory_that_is_smaller_than_its_handle_is_refused(device):
+def test_memory_that_is_smaller_than_its_fields_say_is_refused(device):
     """Else the process would end where it reads past it."""
-    fd, _ = rs.empty("u8[16]", device, shareable=True).export_fd()
-    refused(None, rs.DescriptorError, r"of its memory: (it has \d+ bytes|vkAllocate.*), for f32\[7", device, fd)
-    os.close(fd)
+    with rs.empty("u8[16]", device, shareable=True).export() as small:
+        match = r"of its memory: (it has \d+ bytes|vkAllocate.*), for f32\[7"
+        refused({}, rs.DescriptorError, match, device, small.fd)
 
 
 def test_memory_that_is_not_shareable_is_not_exported(device):
     with pytest.raises(rs.UnsupportedError, match=r"4 bytes was not allocated as shareable, for f32\[\]"):
-        rs.empty("f32[]", device).export_fd()
-    fd, handle = shared(X, device).export_fd()
-    y = rs.from_fd(fd, handle, device)
-    os.close(fd)
+        rs.empty("f32[]", device).export()
+    with shared(X, device).export() as exported:
+        y = rs.import_memory(exported, device=device)
     with pytest.raises(rs.UnsupportedError, match=r"imported from a file descriptor: pass on a duplicate .*f32\[7"):
-        y.export_fd()
+        y.export()
 
 
 @pytest.mark.parametrize("what", ["extension", "features"])
 def test_a_driver_that_shares_nothing(what, device, monkeypatch):
     with over() as other:
-        fd, handle = shared(X, other).export_fd()
+        exported = shared(X, other).export()
     logical = device.runtime._session.device
     if what == "extension":
         physical = replace(logical.physical, extensions=logical.physical.extensions - {FD_SHARING})
@@ -357,20 +384,22 @@ def test_a_driver_that_shares_nothing(what, device, monkeypatch):
         bit = "VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT"
         monkeypatch.setattr(binding(), bit, 1 << 20)
         match = "shares no storage buffers between processes: their features are 0x"
-    for call in (lambda: rs.empty(handle.desc, device, shareable=True), lambda: rs.from_fd(fd, handle, device)):
+    for call in (
+        lambda: rs.empty(exported.desc, device, shareable=True),
+        lambda: rs.import_memory(exported, device=device),
+    ):
         with pytest.raises(rs.UnsupportedError, match=match):
             call()
-    os.close(fd)
+    exported.close()
 
 
 def test_the_runtime_kompute_shares_nothing():
-    memory = ExternalMemory(12, 16, 0, "", "")
+    fields = {"nbytes": 16, "allocation_bytes": 16, "memory_type": 0, "device_uuid": "0" * 32, "driver_uuid": "0" * 32}
     with open_device("kompute") as device:
-        handle = rs.TensorHandle(rs.TensorDesc("f32", (3,)), memory)
         for call in (
             lambda: rs.empty("f32[3]", device, shareable=True),
-            lambda: rs.empty("f32[3]", device).export_fd(),
-            lambda: rs.from_fd(0, handle, device),
+            lambda: rs.empty("f32[3]", device).export(),
+            lambda: rs.import_memory(fd=0, **fields, desc="f32[3]", device=device),
         ):
             with pytest.raises(rs.UnsupportedError, match=r"KomputeRuntime \w+ no memory.*f32\[3\]"):
                 call()
@@ -379,16 +408,16 @@ def test_the_runtime_kompute_shares_nothing():
 def test_a_driver_that_refuses_the_import_after_all(device, monkeypatch):
     functions = device.runtime._session.device.vk
     tensor = shared(X, device)
-    fd, handle = tensor.export_fd()
+    exported = tensor.export()
     real = functions.vkAllocateMemory
     before = open_fds()
     for code, error in ((-1000072003, rs.DescriptorError), (-2, rs.DescriptorError), (-4, rs.DeviceLost)):
         monkeypatch.setattr(functions, "vkAllocateMemory", functions._checked("vkAllocateMemory", lambda *_, c=code: c))
         with pytest.raises(error, match="vkAllocateMemory failed with VK_ERROR"):
-            rs.from_fd(fd, handle, device)
+            rs.import_memory(exported, device=device)
         assert open_fds() == before
         monkeypatch.setattr(functions, "vkAllocateMemory", real)
-    os.close(fd)
+    exported.close()
 
 
 def test_a_submission_takes_shared_buffers_over_once_and_hands_them_back(device, monkeypatch):
@@ -419,7 +448,6 @@ def test_a_submission_takes_shared_buffers_over_once_and_hands_them_back(device,
 
 
 PROGRAM = """
-import os
 import numpy as np
 import restride as rs
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -428,10 +456,9 @@ for staging in (False, True):
     one, two = (rs.Device.over(VulkanRuntime(0, staging=staging)) for _ in range(2))
     tensor = rs.empty("f32[300,41]", one, shareable=True)
     rs.reorder(rs.asarray(x, device=one), out=tensor)
-    fd, handle = tensor.export_fd()
-    other = rs.from_fd(fd, handle, two)
-    again = rs.from_fd(fd, handle, one)
-    os.close(fd)
+    with tensor.export() as exported:
+        other = rs.import_memory(exported, device=two)
+        again = rs.import_memory(exported, device=one)
     with two.batch():
         results = [rs.reorder(other.permute(1, 0), "AB->AB") for _ in range(3)]
     rs.reorder(rs.asarray(-x, device=two), out=other)

@@ -78,8 +78,7 @@ def place(physical: PhysicalDevice, allowed: int, *, staging: bool | None) -> Pl
     Raises:
         UnsupportedError: the device has no memory of a usable type (Vulkan promises one).
     """
-    local = vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
-    visible = vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+    local, visible = vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, _visible()
     cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
     if staging is None:
         staging = physical.info.kind not in ("cpu", "integrated")
@@ -102,8 +101,7 @@ def place_import(physical: PhysicalDevice, allowed: int) -> int:
         UnsupportedError: in no allowed type would the host and the device see each other's writes.
     """
     cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
-    visible = vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
-    return _best(physical, visible, lambda flags: (bool(flags & cached),), allowed)
+    return _best(physical, _visible(), lambda flags: (bool(flags & cached),), allowed)
 
 
 def _able(physical: PhysicalDevice, required: int, allowed: int) -> list[int]:
@@ -132,6 +130,12 @@ def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[b
     return max(able, key=lambda index: (*rank(types[index].flags), physical.heap_sizes[types[index].heap], -index))
 
 
+def _visible() -> int:
+    """The properties of memory that the host maps."""
+    flags: int = vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+    return flags
+
+
 def _usage() -> int:
     """The usage flags of buffers for tensors, parameters and staging."""
     flags: int = (
@@ -149,11 +153,12 @@ class Chunk:
         ``budgets``; 0 for memory imported from another process.
     owner: the host's bytes that it was imported from, kept alive here and only read by the device; else None.
     is_shared: other processes use it too: it is never pooled, and the queue acquires and releases its buffer.
+    start: the byte of the allocation at which the buffer begins; 0 unless it was imported.
     """
 
     __slots__ = (
         "allocated", "budgets", "buffer", "generation", "is_shared", "live", "memory", "nbytes", "owner", "serial",
-        "top", "view",
+        "start", "top", "view",
     )  # fmt: skip
 
     def __init__(
@@ -168,6 +173,7 @@ class Chunk:
         self.allocated = 0
         self.budgets: tuple[HeapBudget, ...] = ()
         self.memory = 0
+        self.start = 0
         self.view: memoryview | None = None
         self.owner: memoryview | None = None
         self.is_shared = False
@@ -179,7 +185,7 @@ class Chunk:
             needs = vulkan.ffi.new("VkMemoryRequirements *")
             device.vk.vkGetBufferMemoryRequirements(device.handle, self.buffer, needs)
             allocate(self, needs)
-            device.vk.vkBindBufferMemory(device.handle, self.buffer, self.memory, 0)
+            device.vk.vkBindBufferMemory(device.handle, self.buffer, self.memory, self.start)
         except BaseException:
             self.destroy(device)
             raise
@@ -243,22 +249,24 @@ class Chunks:
         return chunk
 
     def import_fd(self, fd: int, external: ExternalMemory) -> Chunk:
-        """Import memory of another process as a chunk.
+        """Import memory of another program as a chunk.
 
         Raises:
             DescriptorError: ``fd`` is not open, or is not a descriptor of such memory.
-            UnsupportedError: it is of another device or driver, or the device cannot share memory between processes.
+            UnsupportedError: it is of another device or driver, or the device cannot share memory between processes,
+                or not such memory.
         """
         device = self._device
-        sharing.require_import(device, external)
+        sharing.require_import(device, _usage(), external)
 
         def allocate(chunk: Chunk, needs: Handle) -> None:
+            chunk.start = external.offset
             chunk.memory = sharing.import_fd(device, chunk.buffer, needs, fd, external)
             chunk.is_shared = device.shares_memory = True
             self._map(chunk, external.memory_type)
 
         extra = sharing.external_buffer()
-        chunk = Chunk(device, rounded(external.nbytes), allocate, usage=_usage(), pNext=extra)
+        chunk = Chunk(device, external.nbytes, allocate, usage=_usage(), pNext=extra)
         self._alive[chunk.serial] = chunk
         return chunk
 
@@ -312,7 +320,7 @@ class Chunks:
         device = self._device
         if device.physical.memory_types[kind].flags & vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT:
             address = vulkan.ffi.new("void **")
-            device.vk.vkMapMemory(device.handle, chunk.memory, 0, chunk.nbytes, 0, address)
+            device.vk.vkMapMemory(device.handle, chunk.memory, chunk.start, chunk.nbytes, 0, address)
             start = require_handle("vkMapMemory", address[0])
             chunk.view = memoryview(vulkan.ffi.buffer(start, chunk.nbytes)).cast("B")
 
@@ -459,7 +467,7 @@ class Pool:
         return _first_block(chunk, size)
 
     def import_fd(self, fd: int, external: ExternalMemory) -> Block:
-        """A block over memory of another process; see ``Chunks.import_fd``."""
+        """A block over memory of another program; see ``Chunks.import_fd``."""
         chunk = self.chunks.import_fd(fd, external)
         return _first_block(chunk, chunk.nbytes)
 
@@ -728,6 +736,20 @@ class Blocks:
         allowed = buffer_types(self._device, shareable=True)
         placement = place(self._device.physical, allowed, staging=self._placement.staging)
         return self._pool_of(placement.device, shareable=True)
+
+    def import_fd(self, fd: int, external: ExternalMemory) -> Block:
+        """A block over memory of another program; see ``Chunks.import_fd``.
+
+        Raises:
+            UnsupportedError: also if the host, which works in place, cannot see such memory.
+        """
+        pool, kind, types = self.shareable_pool, external.memory_type, self._device.physical.memory_types
+        if not self._placement.staging and kind in range(len(types)) and _visible() & ~types[kind].flags:
+            raise UnsupportedError(
+                f"{self._device.physical.info.name} works in the host's memory, which memory type {kind} is not: "
+                f"share memory of type {pool.chunks.memory_type}"
+            )
+        return pool.import_fd(fd, external)
 
     def _pool_of(self, memory_type: int, *, shareable: bool = False) -> Pool:
         """The pool of a memory type, opened when it is first asked for."""

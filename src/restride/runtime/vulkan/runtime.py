@@ -145,7 +145,7 @@ class VulkanRuntime:
             )
         session.wait_for(hold.block.written)
         kind = session.blocks.shareable_pool.chunks.memory_type
-        external = ExternalMemory(memory.nbytes, chunk.allocated, kind, self.info.uuid, physical.driver_uuid)
+        external = ExternalMemory(chunk.nbytes, chunk.allocated, kind, self.info.uuid, physical.driver_uuid)
         with session.lock:
             session.enter()
             return sharing.export_fd(session.device, chunk.memory), external
@@ -154,7 +154,7 @@ class VulkanRuntime:
         """See ``Runtime.import_fd``."""
         with self._session.lock:
             self._session.enter()
-            block = self._session.blocks.shareable_pool.import_fd(fd, external)
+            block = self._session.blocks.import_fd(fd, external)
         return VulkanMemory(Hold(self._session, block, 0), external.nbytes)
 
     def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:

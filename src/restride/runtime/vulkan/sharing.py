@@ -1,7 +1,8 @@
-"""Device memory that processes share by file descriptors: whether the driver can, and the calls that export and import.
+"""Device memory that programs share by file descriptors: whether the driver can, and the calls that export and import.
 
-Each such memory is one dedicated allocation of one buffer, which every driver that shares buffers allows. An import
-names the sizes and the memory type of the export, and its buffer is created in the same way, as Vulkan demands.
+What is exported is one dedicated allocation of one buffer, which every driver that shares buffers allows. An import
+names the sizes and the memory type of the export, and its buffer is created in the same way, as Vulkan demands. Memory
+of other programs may also be a part of an allocation that is not dedicated.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import suppress
 
 from restride.errors import DescriptorError, DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride.runtime.instance import FD_SHARING, instance
-from restride.runtime.interface import ExternalMemory
+from restride.runtime.interface import MEMORY_ROUNDING, ExternalMemory
 from restride.runtime.loader import Handle, struct
 from restride.runtime.vulkan import generated as vulkan
 from restride.runtime.vulkan.device import LogicalDevice
@@ -23,16 +24,30 @@ def _kind() -> int:
     return kind
 
 
+_MAX_BYTES = 1 << 63
+"""No allocation has so many bytes."""
+
+
+def _features(device: LogicalDevice, usage: int) -> int:
+    """What the driver can do with file descriptors of buffers of this usage: bits of VkExternalMemoryFeatureFlags."""
+    wish = struct("VkPhysicalDeviceExternalBufferInfo", usage=usage, handleType=_kind())
+    able = struct("VkExternalBufferProperties")
+    instance().vk.vkGetPhysicalDeviceExternalBufferProperties(device.physical.handle, wish, able)
+    return int(able.externalMemoryProperties.externalMemoryFeatures)
+
+
 def require_sharing(device: LogicalDevice, usage: int) -> None:
     """Raise UnsupportedError unless the driver exports and imports buffers of this usage."""
     physical = device.physical
+    if os.name == "nt":
+        raise UnsupportedError(
+            f"{physical.info.name} shares no memory between processes: drivers of Windows have handles of other rules, "
+            "not file descriptors"
+        )
     if FD_SHARING not in physical.extensions:
         raise UnsupportedError(f"{physical.info.name} shares no memory between processes: it has no {FD_SHARING}")
-    wish = struct("VkPhysicalDeviceExternalBufferInfo", usage=usage, handleType=_kind())
-    able = struct("VkExternalBufferProperties")
-    instance().vk.vkGetPhysicalDeviceExternalBufferProperties(physical.handle, wish, able)
     both = vulkan.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | vulkan.VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT
-    features = able.externalMemoryProperties.externalMemoryFeatures
+    features = _features(device, usage)
     if features & both != both:
         raise UnsupportedError(
             f"{physical.info.name} shares no storage buffers between processes: their features are {features:#x}"
@@ -59,11 +74,12 @@ def export_fd(device: LogicalDevice, memory: Handle) -> int:
     return int(fd[0])
 
 
-def require_import(device: LogicalDevice, external: ExternalMemory) -> None:
-    """Refuse memory that this device cannot have exported.
+def require_import(device: LogicalDevice, usage: int, external: ExternalMemory) -> None:
+    """Refuse memory that cannot have been exported for buffers of this usage on this device.
 
     Raises:
-        UnsupportedError: it is of another device or driver.
+        UnsupportedError: it is of another device or driver, or not of whole ``uvec4``, or the driver imports dedicated
+            allocations only.
         DescriptorError: its sizes are impossible.
     """
     info = device.physical.info
@@ -73,11 +89,21 @@ def require_import(device: LogicalDevice, external: ExternalMemory) -> None:
             f"memory of device {other[0]} and driver {other[1]} cannot be imported by {info.name}, of device {own[0]} "
             f"and driver {own[1]}: processes share memory of one device through one driver"
         )
-    if not 0 <= external.nbytes <= external.allocation_bytes <= device.physical.max_allocation_bytes:
+    nbytes, offset, whole = external.nbytes, external.offset, external.allocation_bytes
+    most = device.physical.max_allocation_bytes
+    if not (0 < nbytes <= most and offset >= 0 and offset + nbytes <= whole < _MAX_BYTES):
         raise DescriptorError(
-            f"the handle says {external.nbytes} bytes in an allocation of {external.allocation_bytes}; the largest of "
-            f"{info.name} has {device.physical.max_allocation_bytes}"
+            f"the fields say {nbytes} bytes at byte {offset} of an allocation of {whole}; the largest buffer of "
+            f"{info.name} has {most}"
         )
+    if nbytes % MEMORY_ROUNDING:
+        raise UnsupportedError(
+            f"nbytes {nbytes} is no multiple of {MEMORY_ROUNDING}, and kernels read and write so many bytes at a time: "
+            "make the buffer larger"
+        )
+    only = vulkan.VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT
+    if not external.dedicated and _features(device, usage) & only:
+        raise UnsupportedError(f"{info.name} shares dedicated allocations only, and the fields say another")
 
 
 def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, external: ExternalMemory) -> Handle:
@@ -88,10 +114,15 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
             VK_ERROR_OUT_OF_DEVICE_MEMORY, although an import allocates nothing.
     """
     name, nbytes, kind = device.physical.info.name, external.allocation_bytes, external.memory_type
-    if needs.size != nbytes or not (0 <= kind < len(device.physical.memory_types) and needs.memoryTypeBits >> kind & 1):
+    if external.dedicated:
+        fits = needs.size == nbytes and external.offset == 0
+    else:
+        fits = external.offset + needs.size <= nbytes and external.offset % needs.alignment == 0
+    if not (fits and 0 <= kind < len(device.physical.memory_types) and needs.memoryTypeBits >> kind & 1):
         raise DescriptorError(
-            f"the handle says {nbytes} bytes of memory type {kind}; for a buffer of {external.nbytes} bytes {name} "
-            f"allocates {needs.size}, of the types {needs.memoryTypeBits:#x}"
+            f"the fields say {nbytes} bytes of memory type {kind}, {'dedicated' if external.dedicated else 'shared'}, "
+            f"used from byte {external.offset}; for a buffer of {external.nbytes} bytes {name} allocates {needs.size}, "
+            f"at multiples of {needs.alignment}, of the types {needs.memoryTypeBits:#x}"
         )
     try:
         own = os.dup(fd)  # a duplicate, because the driver takes ownership of the descriptor
@@ -99,7 +130,8 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
         raise DescriptorError(f"fd {fd} is not an open file descriptor") from error
     try:
         _require_memory(own, nbytes)
-        source = struct("VkImportMemoryFdInfoKHR", handleType=_kind(), fd=own, pNext=_dedicated(buffer))
+        chain = _dedicated(buffer) if external.dedicated else device.null
+        source = struct("VkImportMemoryFdInfoKHR", handleType=_kind(), fd=own, pNext=chain)
         return device.allocate_memory(pNext=source, allocationSize=nbytes, memoryTypeIndex=kind)
     except (DescriptorError, DeviceError) as error:
         # After a failed import Vulkan leaves the descriptor with us. llvmpipe closes it, so its number may be reused.
