@@ -54,6 +54,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     from restride.ops.resample import plan_resample, plan_resample_backward, resample, resample_backward, source_window
     from restride.ops.resize import resize
     from restride.ops.yuv import yuv_to_rgb
+    from restride.runtime import device_requirements
     from restride.stream.chain import Chain, WindowedChain
     from restride.stream.laid_out import LaidOut
     from restride.stream.lazy import LazyArray
@@ -105,6 +106,7 @@ __all__ = [
     "crop_resize",
     "default_device",
     "dequantize",
+    "device_requirements",
     "devices",
     "dml_buffer_tensor_size",
     "empty",

@@ -614,6 +614,11 @@ DOORS: dict[str, Door] = {
             "timeout": ({}, Refused(0, "timeout must be positive")),
             "memory_limit": ({}, "1MiB"),
             "manager": ({}, Refused(5, "manager must be a kp.Manager")),
+            **{
+                name: ({}, Refused(5, "a VkDevice of yours needs all of"))
+                for name in ("instance", "physical_device", "device", "queue", "queue_family")
+            },
+            "lock": ({}, Refused(5, "lock is of the queue of a VkDevice of yours")),
         },
     ),
     "Device.allocate": Door(

@@ -24,7 +24,7 @@ from support.devices import open_device
 
 import restride as rs
 from restride.runtime import choose, cuda_driver, list_devices
-from restride.runtime.instance import FD_SHARING
+from restride.runtime.handles import FD_SHARING
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor import cuda as cuda_tensors
 from restride.tensor import dlpack

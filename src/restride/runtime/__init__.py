@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from restride.arguments import integer
 from restride.errors import DescriptorError, DeviceNotFound, UnsupportedError
 from restride.kernel.modules import load_module
+from restride.runtime.handles import DeviceHandles, DeviceRequirements, device_handles, device_requirements
 from restride.runtime.instance import list_devices
 from restride.runtime.interface import (
     DEFAULT_TIMEOUT,
@@ -27,13 +28,17 @@ __all__ = [
     "DEFAULT_TIMEOUT",
     "RUNTIMES",
     "Counters",
+    "DeviceHandles",
     "DeviceInfo",
+    "DeviceRequirements",
     "ExternalMemory",
     "Memory",
     "Runtime",
     "RuntimeName",
     "choose",
     "choose_runtime",
+    "device_handles",
+    "device_requirements",
     "export_kp_tensor",
     "import_kp_tensor",
     "is_kp_tensor",
@@ -57,6 +62,7 @@ def open_runtime(
     module_source: Callable[[str], bytes] = load_module,
     memory_limit: int | None = None,
     manager: Any = None,
+    handles: DeviceHandles | None = None,
 ) -> Runtime:
     """Open a device.
 
@@ -66,11 +72,18 @@ def open_runtime(
     module_source: where SPIR-V comes from, by name; default: the modules that the wheel ships, hashes checked.
     memory_limit: bytes that may be allocated on the device; None: the size of its heap.
     manager: a ``kp.Manager`` of the user's to run on, which determines device and runtime.
+    handles: of a VkDevice of the user's to run on, which determines the device; the runtime is "vulkan".
 
     Raises:
-        DescriptorError: an unknown runtime, a limit that is not positive, or a manager on another device or runtime.
+        DescriptorError: an unknown runtime, a limit that is not positive, a manager on another device or runtime, or
+            handles that are not of one another or beside a selector, a manager or another runtime.
         DeviceNotFound: no loader, no driver, or no such device.
     """
+    if handles is not None:
+        beside = {"selector": selector, "manager": manager, "runtime": None if runtime == "vulkan" else runtime}
+        if said := [argument for argument, value in beside.items() if value is not None]:
+            raise DescriptorError(f"a VkDevice of yours says device and runtime: leave out {', '.join(said)}")
+        runtime = "vulkan"
     name = choose_runtime("kompute" if manager is not None and runtime is None else runtime)
     if manager is not None and name != "kompute":
         raise DescriptorError(f"manager is kp's, and runtime {name!r} is not on kp: leave it out, or say 'kompute'")
@@ -84,7 +97,7 @@ def open_runtime(
 
         devices = list_devices()
         device = device_of(manager, devices, None if selector is None else choose(devices, selector))
-    else:
+    elif handles is None:
         device = choose(list_devices(), selector)
     if name == "kompute":
         from restride.runtime.kompute.runtime import KomputeRuntime
@@ -94,6 +107,8 @@ def open_runtime(
         )
     from restride.runtime.vulkan.runtime import VulkanRuntime
 
+    if handles is not None:
+        return VulkanRuntime(handles=handles, timeout=timeout, module_source=module_source, memory_limit=memory_limit)
     return VulkanRuntime(device, timeout=timeout, module_source=module_source, memory_limit=memory_limit)
 
 

@@ -8,11 +8,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from restride.errors import DeviceError, DeviceLost, DeviceNotFound, UnsupportedError
+from restride.errors import DescriptorError, DeviceError, DeviceLost, DeviceNotFound, UnsupportedError
 from restride.kernel import Choices, Limits
 from restride.runtime.choices_file import read_choices
+from restride.runtime.handles import HOST_IMPORT, DeviceHandles
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.loader import (
     INSTALL_LOADER,
@@ -31,12 +32,6 @@ API_VERSION = (1 << 22) | (1 << 12)
 
 _KINDS = {0: "other", 1: "integrated", 2: "discrete", 3: "virtual", 4: "cpu"}
 _PORTABILITY = "VK_KHR_portability_enumeration"
-HOST_IMPORT = "VK_EXT_external_memory_host"
-"""The device extension that imports pages of host memory as device memory."""
-
-FD_SHARING = "VK_KHR_external_memory_fd"
-"""The device extension that shares device memory between processes, by file descriptors."""
-
 _MEMORY_BUDGET = "VK_EXT_memory_budget"
 """The extension that reports how much of a heap is free; it need not be enabled on a device."""
 
@@ -70,6 +65,7 @@ class PhysicalDevice:
     import_alignment: imported host memory must begin and end at multiples of this; 0 if there are no imports.
     driver_uuid: 32 hexadecimal digits, equal for builds of the driver that understand each other's exported memory.
     pipeline_cache_id: vendor, device, driver and the driver's own 16 bytes; where equal, compiled pipelines are usable.
+    vk: the functions of its instance.
     """
 
     handle: Handle
@@ -88,6 +84,7 @@ class PhysicalDevice:
     import_alignment: int
     driver_uuid: str
     pipeline_cache_id: str
+    vk: Functions = field(compare=False, repr=False)
 
     def heap_left(self, heap: int) -> int | None:
         """Bytes of a heap that the driver leaves to this process now; None if it does not report this.
@@ -96,7 +93,7 @@ class PhysicalDevice:
         """
         if not self.supports_1_1 or _MEMORY_BUDGET not in self.extensions:
             return None
-        return _heaps_left(self.handle)[heap]
+        return _heaps_left(self.vk, self.handle)[heap]
 
     def require_usable(self) -> None:
         """Raise UnsupportedError if the device lacks Vulkan 1.1, memory, or a queue for compute."""
@@ -297,16 +294,33 @@ def _enumerate_all(function: Callable[..., int | None], type_name: str, *argumen
     raise DeviceError(f"the driver's list of {type_name} was incomplete {_MAX_TRIES} times in a row")
 
 
-def _heaps_left(handle: Handle) -> list[int]:
+def _heaps_left(vk: Functions, handle: Handle) -> list[int]:
     """Bytes that the driver leaves to this process of each heap of a device with ``_MEMORY_BUDGET``."""
     budgets = struct("VkPhysicalDeviceMemoryBudgetPropertiesEXT")
     memory = struct("VkPhysicalDeviceMemoryProperties2", pNext=budgets)
-    instance().vk.vkGetPhysicalDeviceMemoryProperties2(handle, memory)
+    vk.vkGetPhysicalDeviceMemoryProperties2(handle, memory)
     count = memory.memoryProperties.memoryHeapCount
     return [max(0, budgets.heapBudget[heap] - budgets.heapUsage[heap]) for heap in range(count)]
 
 
-def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
+def physical_of(handles: DeviceHandles) -> PhysicalDevice:
+    """The physical device of a VkDevice of the caller's, as the caller's instance shows it, with the queue's family.
+
+    Raises:
+        DescriptorError: the instance has no such device, or the device no such family of queues.
+        UnsupportedError: the family cannot compute.
+    """
+    vulkan = binding()
+    owner = vulkan.ffi.cast("VkInstance", handles.instance)
+    vk = Functions(lambda name: vulkan.lib.vkGetInstanceProcAddr(owner, name))
+    for index, handle in enumerate(_enumerate_all(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner)):
+        if int(vulkan.ffi.cast("uintptr_t", handle)) == handles.physical_device:
+            return _describe(vk, index, handle, handles.queue_family)
+    raise DescriptorError(f"the instance has no physical device {handles.physical_device:#x}")
+
+
+def _describe(vk: Functions, index: int, handle: Handle, family: int | None = None) -> PhysicalDevice:
+    """family: of the queue that is used; None: the best for compute."""
     vulkan = binding()
     ffi = vulkan.ffi
     base = ffi.new("VkPhysicalDeviceProperties *")
@@ -338,7 +352,10 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
     says_what_is_left = supports_1_1 and _MEMORY_BUDGET in extensions
     kind = _KINDS.get(base.deviceType, "other")
     families = _enumerate_all(vk.vkGetPhysicalDeviceQueueFamilyProperties, "VkQueueFamilyProperties", handle)
-    family = _compute_family(families)
+    if family is None:
+        family = _compute_family(families)
+    else:
+        _require_compute(families, family)
     numbers = (base.vendorID, base.deviceID, base.driverVersion)
     pipeline_cache_id = "-".join((*(f"{number:08x}" for number in numbers), bytes(base.pipelineCacheUUID).hex()))
     choices = read_choices(pipeline_cache_id)
@@ -356,7 +373,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         heap_bytes=0 if largest is None else heaps[largest].size,
         limits=_limits(base.limits, choices or Choices.usual(kind, driver_version, base.vendorID)),
         is_tuned=choices is not None,
-        heap_left=None if largest is None or not says_what_is_left else _heaps_left(handle)[largest],
+        heap_left=None if largest is None or not says_what_is_left else _heaps_left(vk, handle)[largest],
     )
     types = [memory.memoryTypes[i] for i in range(memory.memoryTypeCount)]
     return PhysicalDevice(
@@ -378,6 +395,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         import_alignment=imports.minImportedHostPointerAlignment,
         driver_uuid=bytes(identity.driverUUID).hex(),
         pipeline_cache_id=pipeline_cache_id,
+        vk=vk,
     )
 
 
@@ -403,6 +421,13 @@ def _compute_family(families: Sequence[Handle]) -> int:
         if family.queueFlags & vulkan.VK_QUEUE_COMPUTE_BIT
     ]
     return min(able)[1] if able else -1
+
+
+def _require_compute(families: Sequence[Handle], family: int) -> None:
+    if family >= len(families):
+        raise DescriptorError(f"queue_family {family} is not there: the device has {len(families)}")
+    if not families[family].queueFlags & binding().VK_QUEUE_COMPUTE_BIT:
+        raise UnsupportedError(f"queue_family {family} has no VK_QUEUE_COMPUTE_BIT, and restride computes")
 
 
 def _extension_names(function: Callable[..., int], *owner: Handle) -> set[str]:

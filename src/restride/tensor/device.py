@@ -23,6 +23,7 @@ from restride.runtime import (
     Memory,
     Runtime,
     RuntimeName,
+    device_handles,
     list_devices,
     open_runtime,
 )
@@ -49,6 +50,16 @@ class Device:
             memory of other programs (``rs.import_memory``) and pipelines do not count.
         manager: a ``kp.Manager`` to run on, with the runtime ``"kompute"``: tensors share memory with kp's both ways.
             Closing the device leaves the manager open; environment variables are ignored.
+        instance: a ``VkInstance`` of yours, as an integer. With the next four it says a VkDevice of yours to run on:
+            restride creates none and destroys nothing of yours, and environment variables are ignored. Close the
+            device, and drop arrays from ``numpy(copy=False)``, before you destroy yours.
+            ``rs.device_requirements()`` says what it must have.
+        physical_device: the ``VkPhysicalDevice``, from that instance.
+        device: the ``VkDevice``, created on it through the same loader.
+        queue: the ``VkQueue``, of that device.
+        queue_family: the number of the queue's family, which must compute.
+        lock: a context manager, such as ``threading.Lock()``, that restride enters around each use of the queue; yours
+            is to enter it around your own, and not to call restride inside. None: nobody else uses the queue.
 
     Example:
         >>> with rs.Device(timeout=10) as device:
@@ -64,9 +75,10 @@ class Device:
 
     Raises:
         DeviceNotFound: no Vulkan loader, no driver, or no such device.
-        DescriptorError: an unknown runtime, a limit that is not positive, or a ``manager`` that is none or is on
-            another device.
-        UnsupportedError: the runtime is ``"kompute"`` and the package ``kp`` is not installed.
+        DescriptorError: an unknown runtime, a limit that is not positive, a ``manager`` that is none or is on another
+            device, or handles of which one is missing, null or not the others'.
+        UnsupportedError: the runtime is ``"kompute"`` and the package ``kp`` is not installed, or your device or queue
+            lacks what ``rs.device_requirements()`` asks for.
     """
 
     _closed = False
@@ -80,6 +92,13 @@ class Device:
         timeout: float = DEFAULT_TIMEOUT,
         memory_limit: str | float | None = None,
         manager: Any = None,
+        *,
+        instance: int | None = None,
+        physical_device: int | None = None,
+        device: int | None = None,
+        queue: int | None = None,
+        queue_family: int | None = None,
+        lock: AbstractContextManager[Any] | None = None,
     ) -> None:
         if isinstance(timeout, bool) or not isinstance(timeout, int | float):
             raise DescriptorError(f"timeout must be a number of seconds, got {timeout!r}")
@@ -87,7 +106,10 @@ class Device:
             raise DescriptorError("a device selector is an index or part of a name, got an empty text")
         if memory_limit is not None:
             memory_limit = as_bytes("memory_limit", memory_limit)
-        self.runtime = open_runtime(selector, runtime, timeout, memory_limit=memory_limit, manager=manager)
+        handles = device_handles(instance, physical_device, device, queue, queue_family, lock)
+        self.runtime = open_runtime(
+            selector, runtime, timeout, memory_limit=memory_limit, manager=manager, handles=handles
+        )
         self._number = next(_numbers.setdefault(self.info.index, count(1)))
         if manager is not None:
             _over_managers.add(self)

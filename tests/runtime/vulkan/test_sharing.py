@@ -17,7 +17,7 @@ from support.validated_process import messages
 
 import restride as rs
 from restride.runtime import choose, list_devices
-from restride.runtime.instance import FD_SHARING
+from restride.runtime.handles import FD_SHARING
 from restride.runtime.loader import binding
 from restride.runtime.vulkan.runtime import VulkanRuntime
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from restride.errors import DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import Limits
+from restride.runtime.handles import HOST_IMPORT
 from restride.runtime.heap import HeapBudget, limit_budgets, shared_budget
 from restride.runtime.instance import PhysicalDevice
 from restride.runtime.interface import MEMORY_ROUNDING, ExternalMemory, rounded
@@ -618,6 +619,8 @@ class Imports:
         name, alignment = self._device.physical.info.name, self._device.physical.import_alignment
         if not alignment or alignment > mmap.PAGESIZE:
             reason = f"imports pages of {alignment} bytes only" if alignment else "does not import memory of the host"
+            if not self._device.is_own and HOST_IMPORT not in self._device.physical.extensions:
+                reason += f": your VkDevice was created without {HOST_IMPORT}"
             raise UnsupportedError(f"{name} {reason}; pages of this system have {mmap.PAGESIZE} bytes")
         address = int(vulkan.ffi.cast("uintptr_t", vulkan.ffi.from_buffer(data)))
         start = address - address % self._alignment

@@ -344,13 +344,14 @@ class Queue:
                 _mark(uses, ticket)
             # All state changes come in statements before the call, without calls between them: Python raises an
             # interrupt when a call returns, so it finds all of them done or none. A Python function around the call
-            # would admit an interrupt.
-            self._pending += (slot,)
-            self.submitted = ticket
-            slot.retired = slot.recording = False
-            if slot is self._open:
-                self._open, self._recorded = None, []
-            result = self._hand_over(queue, 1, slot.submit, slot.fence)
+            # would admit an interrupt. The lock, which may be the caller's, is entered before.
+            with self._device.lock:
+                self._pending += (slot,)
+                self.submitted = ticket
+                slot.retired = slot.recording = False
+                if slot is self._open:
+                    self._open, self._recorded = None, []
+                result = self._hand_over(queue, 1, slot.submit, slot.fence)
             self._vk.check("vkQueueSubmit", result)
         except BaseException as error:
             if slot.retired or isinstance(error, DeviceError):
@@ -457,7 +458,7 @@ class Queue:
         """Wait until a lost device is idle, which Vulkan promises to happen; False if the driver keeps refusing."""
 
         def is_idle() -> bool:
-            with suppress(DeviceLost):
+            with suppress(DeviceLost), self._device.lock:
                 self._vk.vkDeviceWaitIdle(self._device.handle)
             return True
 

@@ -24,7 +24,8 @@ from restride.errors import (
 )
 from restride.kernel import ByteRange, KernelSpec, Limits
 from restride.kernel.modules import load_module
-from restride.runtime.instance import PhysicalDevice, find_physical, physical_devices
+from restride.runtime.handles import DeviceHandles
+from restride.runtime.instance import PhysicalDevice, find_physical, physical_devices, physical_of
 from restride.runtime.interface import (
     DEFAULT_TIMEOUT,
     Counters,
@@ -76,12 +77,14 @@ class VulkanRuntime:
     max_buffer_range: a narrower limit than the device's, for tests.
     memory_limit: most bytes allocated from the driver at one time: pooled blocks, parameters and staging included.
     module_source: returns the SPIR-V of a named module; default: the modules in the wheel, hashes checked.
+    handles: of a VkDevice of the caller's to run on, instead of ``device``.
     """
 
     def __init__(
         self,
         device: PhysicalDevice | DeviceInfo | int = 0,
         *,
+        handles: DeviceHandles | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         staging: bool | None = None,
         max_buffer_range: int | None = None,
@@ -93,13 +96,17 @@ class VulkanRuntime:
         Raises:
             DeviceNotFound: the device is not, or no longer, on this machine.
             UnsupportedError: the device lacks Vulkan 1.1, memory, or a queue for compute.
+            DescriptorError: the handles are not of one another.
         """
-        physical = device if isinstance(device, PhysicalDevice) else find_physical(physical_devices(), device)
+        if handles is not None:
+            physical = physical_of(handles)
+        else:
+            physical = device if isinstance(device, PhysicalDevice) else find_physical(physical_devices(), device)
         self.limits = physical.info.limits
         if max_buffer_range is not None:
             narrow = min(self.limits.max_buffer_range, max_buffer_range) & ~3
             self.limits = replace(self.limits, max_buffer_range=narrow)
-        self._session = Session(physical, staging, self.limits, timeout, memory_limit, module_source)
+        self._session = Session(physical, handles, staging, self.limits, timeout, memory_limit, module_source)
         placement = self._session.placement
         heap = physical.heap_sizes[physical.memory_types[placement.device].heap]
         most = min(heap, physical.max_allocation_bytes, heap if memory_limit is None else memory_limit)
@@ -393,6 +400,7 @@ class Session:
     def __init__(
         self,
         physical: PhysicalDevice,
+        handles: DeviceHandles | None,
         staging: bool | None,
         limits: Limits,
         timeout: float,
@@ -407,7 +415,8 @@ class Session:
         self._ended_uses: deque[_Ended] = deque()  # waits and copies that have ended, see ``_end_uses``
         self.clocks: list[Clock] = []  # clocks whose queries exist
         self.uploaded = self.downloaded = 0
-        self.device = LogicalDevice(physical)
+        self.device = LogicalDevice(physical, handles)
+        physical = self.device.physical
         with ExitStack() as parts:
             parts.callback(self.device.destroy)
             self.placement = place(physical, buffer_types(self.device), staging=staging)

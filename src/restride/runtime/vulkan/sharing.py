@@ -12,7 +12,7 @@ import stat
 from contextlib import suppress
 
 from restride.errors import DescriptorError, DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
-from restride.runtime.instance import FD_SHARING, instance
+from restride.runtime.handles import FD_SHARING
 from restride.runtime.interface import MEMORY_ROUNDING, ExternalMemory
 from restride.runtime.loader import Handle, struct
 from restride.runtime.vulkan import generated as vulkan
@@ -32,7 +32,7 @@ def _features(device: LogicalDevice, usage: int) -> int:
     """What the driver can do with file descriptors of buffers of this usage: bits of VkExternalMemoryFeatureFlags."""
     wish = struct("VkPhysicalDeviceExternalBufferInfo", usage=usage, handleType=_kind())
     able = struct("VkExternalBufferProperties")
-    instance().vk.vkGetPhysicalDeviceExternalBufferProperties(device.physical.handle, wish, able)
+    device.physical.vk.vkGetPhysicalDeviceExternalBufferProperties(device.physical.handle, wish, able)
     return int(able.externalMemoryProperties.externalMemoryFeatures)
 
 
@@ -45,7 +45,8 @@ def require_sharing(device: LogicalDevice, usage: int) -> None:
             "not file descriptors"
         )
     if FD_SHARING not in physical.extensions:
-        raise UnsupportedError(f"{physical.info.name} shares no memory between processes: it has no {FD_SHARING}")
+        lacks = "it has no" if device.is_own else "your VkDevice was created without"
+        raise UnsupportedError(f"{physical.info.name} shares no memory between processes: {lacks} {FD_SHARING}")
     both = vulkan.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | vulkan.VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT
     features = _features(device, usage)
     if features & both != both:

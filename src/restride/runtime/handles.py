@@ -1,0 +1,106 @@
+"""A VkDevice of the caller's: its handles, checked, and what it must have for restride to run on it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from restride.arguments import integer
+from restride.errors import DescriptorError, shown
+
+FD_SHARING = "VK_KHR_external_memory_fd"
+"""The device extension that shares device memory between programs, by file descriptors."""
+
+HOST_IMPORT = "VK_EXT_external_memory_host"
+"""The device extension that imports pages of host memory as device memory."""
+
+_MAX_HANDLE = 1 << 64
+
+
+@dataclass(frozen=True)
+class DeviceHandles:
+    """A VkDevice of the caller's with one queue: addresses as integers, and the lock around what is submitted to it."""
+
+    instance: int
+    physical_device: int
+    device: int
+    queue: int
+    queue_family: int
+    lock: AbstractContextManager[Any]
+
+
+@dataclass(frozen=True)
+class DeviceRequirements:
+    """What a VkDevice must have, and may have, for ``rs.Device(device=...)``; all names are Vulkan's.
+
+    api_version: what the instance must ask for and the device must have, or newer.
+    queue_flags: what the queue's family must have.
+    features, extensions: what the device must have enabled.
+    optional_extensions: what it may have enabled, and what works only then.
+    """
+
+    api_version: str = "1.1"
+    queue_flags: tuple[str, ...] = ("VK_QUEUE_COMPUTE_BIT",)
+    features: tuple[str, ...] = ()
+    extensions: tuple[str, ...] = ()
+    optional_extensions: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType(
+            {
+                FD_SHARING: "rs.empty(desc, shareable=True), tensor.export(), rs.import_memory",
+                HOST_IMPORT: "rs.asarray(x, copy=False)",
+            }
+        )
+    )
+
+
+def device_requirements() -> DeviceRequirements:
+    """What a VkDevice of yours must have for ``rs.Device(instance=, physical_device=, device=, ...)``, and may have.
+
+    >>> needed = rs.device_requirements()
+    >>> needed.api_version, needed.queue_flags, needed.features, needed.extensions
+    ('1.1', ('VK_QUEUE_COMPUTE_BIT',), (), ())
+    >>> list(needed.optional_extensions)
+    ['VK_KHR_external_memory_fd', 'VK_EXT_external_memory_host']
+    """
+    return DeviceRequirements()
+
+
+def device_handles(
+    instance: int | None,
+    physical_device: int | None,
+    device: int | None,
+    queue: int | None,
+    queue_family: int | None,
+    lock: AbstractContextManager[Any] | None,
+) -> DeviceHandles | None:
+    """The arguments of ``rs.Device`` as handles; None if none is given. Without a lock, one that nobody else has.
+
+    Raises:
+        DescriptorError: some are missing, null or no handles, or ``lock`` is no context manager.
+    """
+    given = {
+        "instance": instance, "physical_device": physical_device, "device": device, "queue": queue,
+        "queue_family": queue_family,
+    }  # fmt: skip
+    missing = [name for name, value in given.items() if value is None]
+    if len(missing) == len(given):
+        if lock is not None:
+            raise DescriptorError("lock is of the queue of a VkDevice of yours, and none is given")
+        return None
+    if missing:
+        raise DescriptorError(f"a VkDevice of yours needs all of {', '.join(given)}; without: {missing}")
+    numbers = {name: integer(name, value) for name, value in given.items()}
+    for name, value in numbers.items():
+        if not (name != "queue_family") <= value < _MAX_HANDLE:
+            raise DescriptorError(f"{name} must be {_what(name)}, got {value}")
+    if lock is not None and not (hasattr(lock, "__enter__") and hasattr(lock, "__exit__")):
+        raise DescriptorError(f"lock must be a context manager, such as threading.Lock(), got {shown(lock)}")
+    return DeviceHandles(**numbers, lock=threading.Lock() if lock is None else lock)
+
+
+def _what(name: str) -> str:
+    return "the number of a queue family" if name == "queue_family" else "the address of a handle, as an integer"
