@@ -41,6 +41,11 @@ def sharing(*extensions):
         yield yours, device
 
 
+def in_place(device):
+    """Whether the device works in the host's memory, as ``copy=False`` needs."""
+    return device.info.kind in ("cpu", "integrated")
+
+
 def work(device):
     """Results of some operations, as bytes."""
     x = rs.asarray(X, device=device)
@@ -73,17 +78,17 @@ def test_what_is_required_suffices_and_gives_the_same_results(yours):
     with rs.Device(**yours.handles) as device, rs.Device(runtime="vulkan") as own:
         assert device.info.name == own.info.name
         assert work(device) == work(own)
-        for call, extension in (
-            (lambda: rs.empty("f32[3]", device, shareable=True), SHARING),
-            (lambda: rs.asarray(X, device=device, copy=False), HOST_IMPORT),
-        ):
-            with pytest.raises(rs.UnsupportedError, match=f"your VkDevice was created without {extension}"):
-                call()
+        with pytest.raises(rs.UnsupportedError, match=f"your VkDevice was created without {SHARING}"):
+            rs.empty("f32[3]", device, shareable=True)
+        without = f"your VkDevice was created without {HOST_IMPORT}" if in_place(device) else "has memory of its own"
+        with pytest.raises(rs.UnsupportedError, match=without):
+            rs.asarray(X, device=device, copy=False)
 
 
 def test_the_optional_extensions_do_what_the_requirements_say():
     with sharing(SHARING, HOST_IMPORT) as (_, device):
-        assert rs.asarray(X, device=device, copy=False).numpy().tobytes() == X.tobytes()
+        if in_place(device):
+            assert rs.asarray(X, device=device, copy=False).numpy().tobytes() == X.tobytes()
         tensor = rs.empty("f32[5,61,37]", device, shareable=True)
         tensor[...] = X
         with tensor.export() as exported:

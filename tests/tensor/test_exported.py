@@ -132,6 +132,7 @@ def test_random_tensors_are_the_same_on_two_devices(devices):
         if tensor.size and tensor.desc.strides != (0,) * tensor.ndim:
             changed = random_bytes(rng, len(contents))
             there.runtime.write(other.memory, 0, changed.data)
+            there.wait()
             assert tensor.buffer().tobytes() == changed.tobytes(), tensor.desc
 
 
