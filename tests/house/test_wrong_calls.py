@@ -295,6 +295,16 @@ rs.yuv_to_rgb(photo)
     DescriptorError: a frame must have sizes [..., 3/2 rows, colum ... olumns, and at most 7 axes: u8[48,64,3]{2,1,0}
 rs.empty((4, 4))
     DescriptorError: desc must be a TensorDesc or its text, such as 'f32[2,3]', got (4, 4)
+x.export()
+    UnsupportedError: a memory of 9216 bytes was not allocated as shareable: rs.empty(desc, shareable=True) is
+rs.import_memory(photo)
+    DescriptorError: exported must be what tensor.export() makes, got ndarray of shape (48, 64, 3)
+rs.import_memory(fd=3)
+    DescriptorError: import_memory needs an Exported, or all of fd, nbytes, desc, ... ; without: ['nbytes', 'desc', 'all
+rs.Device(device=0)
+    DescriptorError: a VkDevice of yours needs all of ... rs.Device(selector) chooses a device by number or name
+rs.Device(lock=other)
+    DescriptorError: lock is of the queue of a VkDevice of yours, and none is given
 rs.asarray([[1, 2], [3]])
     DescriptorError: array of type list is not one that numpy takes: setting an array element with a sequence
 rs.imwrite("x.png", np.zeros((4, 4, 3), np.float32))

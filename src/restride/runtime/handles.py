@@ -92,7 +92,10 @@ def device_handles(
             raise DescriptorError("lock is of the queue of a VkDevice of yours, and none is given")
         return None
     if missing:
-        raise DescriptorError(f"a VkDevice of yours needs all of {', '.join(given)}; without: {missing}")
+        raise DescriptorError(
+            f"a VkDevice of yours needs all of {', '.join(given)}; without: {missing}. rs.Device(selector) chooses a "
+            "device by number or name"
+        )
     numbers = {name: integer(name, value) for name, value in given.items()}
     for name, value in numbers.items():
         if not (name != "queue_family") <= value < _MAX_HANDLE:

@@ -145,7 +145,9 @@ class VulkanRuntime:
         hold, session = self._hold(memory), self._session  # keeps the block alive, as in ``write``
         chunk, physical = hold.block.chunk, session.device.physical
         if not chunk.is_shared:
-            raise UnsupportedError(f"a memory of {memory.nbytes} bytes was not allocated as shareable")
+            raise UnsupportedError(
+                f"a memory of {memory.nbytes} bytes was not allocated as shareable: rs.empty(desc, shareable=True) is"
+            )
         if not chunk.allocated:
             raise UnsupportedError(
                 f"a memory of {memory.nbytes} bytes was imported from a file descriptor: pass on a duplicate of that"
