@@ -109,6 +109,13 @@ def test_an_export_is_neither_copied_nor_pickled(exported):
             call(exported)
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_an_export_that_was_not_made_has_nothing_to_close():
+    with pytest.raises(TypeError, match="missing 3 required positional arguments"):
+        rs.Exported()
+    gc.collect()
+
+
 def test_an_import_leaves_the_descriptor_to_the_caller(exported, devices):
     tensors = [rs.import_memory(exported, device=device) for device in (*devices, *devices)]
     assert all(tensor.numpy().tobytes() == X.tobytes() for tensor in tensors)

@@ -87,7 +87,9 @@ class Exported:
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        # One whose creation failed has no attributes.
+        if hasattr(self, "_fd"):
+            self.close()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
