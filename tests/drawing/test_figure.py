@@ -9,9 +9,11 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from support.judges import judge
 from support.random_layouts import random_layout
 from support.xla_figures import FIGURE_1, FIGURE_2
 
+from restride.drawing import figure
 from restride.drawing.explain import MEMORY
 from restride.drawing.figure import BLUE, GREY, INK, PAPER, RED, Figure, Label, Rect, Stroke, draw_figure, write_png
 from restride.drawing.map import LayoutMap, rgb
@@ -208,3 +210,14 @@ def test_a_png_has_no_sign_that_the_font_lacks():
     pictures = [write_png(Figure("", "", 40, 40, [Label(10, 20, text)])) for text in "⋮…"]
     assert pictures[0] == pictures[1]
     assert pictures[0] != write_png(Figure("", "", 40, 40))
+
+
+def test_png_has_a_monospaced_font_where_the_system_has_one():
+    """Offsets stand below each other: every character is as wide as another."""
+    font_module = judge("PIL.ImageFont")
+    font = figure._font(26)
+    if font.getname() != font_module.load_default(26).getname():
+        assert font.getlength("i") == font.getlength("m") == font.getlength("8")
+    else:
+        with pytest.raises(OSError):
+            font_module.truetype(figure._MONOSPACED[0], 26)

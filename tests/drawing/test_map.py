@@ -105,3 +105,12 @@ def test_without_tiles_a_colour_is_a_run_along_the_fastest_axis(text, hues):
 def test_hues_are_colours_of_xterm():
     assert rgb(0) == "#afd7ff"
     assert len({rgb(hue) for hue in range(len(HUES))}) == len(HUES)
+
+
+def test_a_tile_differs_in_colour_from_those_beside_and_below_it():
+    """With up to 16 tiles in a row, and every colour is light enough for black text, 4.5 to 1."""
+    assert all(count % len(HUES) for count in range(1, 17))
+    for hue in range(len(HUES)):
+        red, green, blue = (int(rgb(hue)[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+        assert (light + 0.05) / (0.015 + 0.05) >= 4.5, rgb(hue)

@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+from html import escape
 
 import numpy as np
 import pytest
@@ -57,9 +58,18 @@ def test_colour_is_for_terminals(monkeypatch):
 def test_pillow_is_asked_for_by_png_only(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "PIL", None)
     show(FIGURE_1).save(tmp_path / "x.svg")
-    with pytest.raises(UnsupportedError, match=r"pip install 'restride\[images\]'"):
+    with pytest.raises(UnsupportedError, match=r"pip install '\.\[images\]'"):
         show(FIGURE_1).save(tmp_path / "x.png")
     assert not (tmp_path / "x.png").exists()
+
+
+def test_a_move_of_axes_is_headed_by_what_was_typed():
+    """Of "HWC->CHW" the first layout is drawn with its axes permuted, so the heading has the one that was typed."""
+    drawing = show("u8[2,3,4]", "HWC->CHW")
+    heading = "u8[2,3,4]{2,1,0} to HWC->CHW"
+    assert drawing.text().splitlines()[:3] == [heading, "", "u8[4,2,3]{0,2,1}"]
+    assert f">{escape(heading)}</text>" in drawing.svg()
+    assert show("u8[2,3,4]", "NHW").text().startswith("u8[2,3,4]{2,1,0}\n")
 
 
 def test_a_tensor_is_shown_by_its_descriptor(vulkan_device):

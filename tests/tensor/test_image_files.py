@@ -175,7 +175,7 @@ def test_colours_of_16_bits_need_a_package(tmp_path, monkeypatch, capsys):
     content, pixels = PNGS["color6-16bits"]
     (tmp_path / "deep.png").write_bytes(content)
     monkeypatch.setitem(sys.modules, "imagecodecs", None)
-    missing = r"needs imagecodecs: pip install 'restride\[codecs\]'"
+    missing = r"needs imagecodecs: pip install '\.\[codecs\]'"
     with pytest.raises(rs.UnsupportedError, match=rf"deep\.png: .*rs\.imread\(file, mode='rgb'\) reads 8, {missing}"):
         rs.imread(tmp_path / "deep.png")
     assert np.array_equal(rs.imread(content, mode="rgb"), pixels[..., :3] >> 8)

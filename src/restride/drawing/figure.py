@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import groupby
@@ -100,14 +101,17 @@ class Most:
 _ALL = Most()
 
 
-def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = (), most: Most = _ALL) -> Figure:
-    """A figure of layouts, one below the other, followed by lines of text."""
+def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = (), most: Most = _ALL, heading: str = "") -> Figure:
+    """A figure of layouts, one below the other, under a heading if there is one, and followed by lines of text."""
     page = _Page(most)
+    if heading:
+        page.text(heading, 18, is_bold=True)
+        page.y += _MARGIN / 2
     for layout in maps:
         page.draw(layout)
     for remark in remarks:
         page.text(remark)
-    title = " to ".join(str(layout.desc) for layout in maps)
+    title = heading or " to ".join(str(layout.desc) for layout in maps)
     width, height = round(page.right + _MARGIN), round(page.y + _MARGIN / 2)
     return Figure(f"Memory layout {title}", "\n".join(page.words), width, height, page.shapes)
 
@@ -337,6 +341,20 @@ def _element(shape: Shape) -> str:
     )
 
 
+_MONOSPACED = ("DejaVuSansMono.ttf", "LiberationMono-Regular.ttf", "Menlo.ttc", "consola.ttf")
+"""Files of fonts for PNG, of which Pillow finds those that the system has."""
+
+
+def _font(size: float) -> Any:
+    """The first monospaced font that is installed; where none is, Pillow's own."""
+    from PIL import ImageFont
+
+    for name in _MONOSPACED:
+        with suppress(OSError):
+            return ImageFont.truetype(name, size)
+    return ImageFont.load_default(size)
+
+
 _SCALE = 2
 _ANCHORS = {"start": "lm", "middle": "mm", "end": "rm"}
 
@@ -348,14 +366,14 @@ def write_png(figure: Figure) -> bytes:
         MissingPackage: Pillow is not installed.
     """
     with needed_package("a picture as PNG (SVG needs nothing)", "Pillow", "images", "PIL"):
-        from PIL import Image, ImageDraw, ImageFont
+        from PIL import Image, ImageDraw
     image = Image.new("RGB", (round(figure.width * _SCALE), round(figure.height * _SCALE)), PAPER)
     draw = ImageDraw.Draw(image)
     fonts: dict[float, Any] = {}
     for shape in figure.shapes:
         x, y = shape.x * _SCALE, shape.y * _SCALE
         if isinstance(shape, Label):
-            font = fonts.setdefault(shape.size, ImageFont.load_default(shape.size * _SCALE))
+            font = fonts.setdefault(shape.size, _font(shape.size * _SCALE))
             bold = _SCALE / 4 if shape.is_bold else 0
             text = shape.text.replace("⋮", "…")  # Pillow's font lacks the vertical ellipsis
             draw.text((x, y), text, shape.colour, font, _ANCHORS[shape.anchor], stroke_width=bold)

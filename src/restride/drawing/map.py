@@ -13,10 +13,10 @@ from restride.drawing.plane import Plane, usual_plane
 from restride.layout import TensorDesc
 from restride.layout.digits import Linear, coordinates, each_axis
 
-HUES = (153, 223, 151, 218, 229, 183, 188)
-"""Colours of successive tiles and runs: blue, orange, green, pink, yellow, violet, grey of xterm's 6x6x6 colour cube.
+HUES = (153, 223, 151, 218, 229, 183, 188, 158, 216, 114, 141, 227, 212, 117, 180, 145, 80)
+"""Colours of successive tiles and runs, of xterm's 6x6x6 colour cube: pale ones, then stronger ones of other shades.
 
-Their number is prime: with 2, 4, 6 or 8 tiles in a row, a tile differs in colour from the one below it.
+Their number is prime: with 2 to 16 tiles in a row, a tile differs in colour from the one below it.
 """
 
 _LEVELS = (0x00, 0x5F, 0x87, 0xAF, 0xD7, 0xFF)

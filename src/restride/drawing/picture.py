@@ -66,11 +66,14 @@ def show(layout: Any, to: Any = None, *, plane: str | Sequence[SupportsIndex] | 
     src = _desc_of(layout)
     if to is None:
         return Drawing(src, None, None if plane is None else plane_of(src, plane))
-    if is_permutation(to):
+    heading = ""
+    if is_permutation(to):  # what is drawn of the source has other axes than what was typed
+        heading = f"{src} to {to}"
         src = permute(src, axis_order(src, to))
     dst = laid_out(src, to) if isinstance(to, str) else _desc_of(to)
     move = Move(src, dst)
-    return Drawing(src, move, usual_plane(dst if levels_of(dst) else src) if plane is None else plane_of(dst, plane))
+    seen = usual_plane(dst if levels_of(dst) else src) if plane is None else plane_of(dst, plane)
+    return Drawing(src, move, seen, heading)
 
 
 def _desc_of(layout: Any) -> TensorDesc:
@@ -82,7 +85,11 @@ def _desc_of(layout: Any) -> TensorDesc:
 class Drawing:
     """A drawing of one layout, or of both sides of a move. ``str`` and ``repr`` give text for the current stdout."""
 
-    def __init__(self, desc: TensorDesc, move: Move | None = None, plane: Plane | None = None) -> None:
+    def __init__(
+        self, desc: TensorDesc, move: Move | None = None, plane: Plane | None = None, heading: str = ""
+    ) -> None:
+        """heading: what was typed, where no layout says it: ``u8[4,6,3]{2,1,0} to HWC->CHW``."""
+        self._heading = heading
         first = LayoutMap(desc, plane)
         self._maps = [first] if move is None else [first, LayoutMap(move.dst, plane, first)]
         self._remarks = [] if move is None else list(move.lines())
@@ -91,11 +98,11 @@ class Drawing:
     def text(self, width: int = 80, is_coloured: bool = False) -> str:
         """The picture as lines of at most ``width`` characters, if the labels allow it."""
         drawings = [draw_text(layout, width, is_coloured) for layout in self._maps]
-        return "\n\n".join([*drawings, "\n".join(self._remarks)] if self._remarks else drawings)
+        return "\n\n".join(filter(None, [self._heading, *drawings, "\n".join(self._remarks)]))
 
     def svg(self) -> str:
         """The picture as an SVG file."""
-        return write_svg(draw_figure(self._maps, self._remarks))
+        return write_svg(draw_figure(self._maps, self._remarks, heading=self._heading))
 
     def png(self) -> bytes:
         """The picture as a PNG file.
@@ -103,7 +110,7 @@ class Drawing:
         Raises:
             UnsupportedError: Pillow is not installed.
         """
-        return write_png(draw_figure(self._maps, self._remarks))
+        return write_png(draw_figure(self._maps, self._remarks, heading=self._heading))
 
     def file(self, name: str | os.PathLike[str]) -> bytes:
         """The bytes of a file with this name: SVG or PNG.

@@ -238,7 +238,7 @@ def test_a_missing_member_is_named(path, record, name):
 def test_without_jsonschema_the_extra_is_named(path, record, monkeypatch):
     path.write_text(json.dumps(record))
     monkeypatch.setitem(sys.modules, "jsonschema", None)
-    with pytest.raises(UnsupportedError, match=r"pip install 'restride\[report\]'"):
+    with pytest.raises(UnsupportedError, match=r"pip install '\.\[report\]'"):
         read_record(path)
 
 
