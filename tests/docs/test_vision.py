@@ -53,6 +53,19 @@ def square(side):
     return {"height": side, "width": side}
 
 
+@pytest.mark.parametrize(("count", "text", "megabytes"), [(16, "that is 159 MB", 159), (1, "time takes 10.9 MB", 10.9)])
+def test_the_memory_of_a_call_is_what_the_page_says(vulkan_device, count, text, megabytes):
+    """All that a call allocates is kept for the next one, so it is what the call took; on a GPU transfers take more."""
+    clip = rs.vision.processor({"image_processor_type": "CLIPImageProcessor", "size": 224, "crop_size": 224})
+    said = " ".join(PAGE[PAGE.index("## Memory and threads") : PAGE.index("## Families")].split())
+    assert text in said
+    with rs.Device() as device:
+        (pixels,) = clip([np.zeros((1080, 1920, 3), np.uint8)] * count, device=device).values()
+        taken = device.counters().bytes_allocated / 1e6
+    assert taken == pytest.approx(megabytes, rel=0.005) if vulkan_device.info.kind == "cpu" else taken >= megabytes
+    assert count == 1 or f"{pixels.nbytes / 1e6:.1f} MB of results" in said
+
+
 IMAGE = RNG.integers(0, 256, (60, 50, 3), np.uint8)
 FLOATS = IMAGE / np.float32(255)
 WHOLE = {"do_resize": False, "do_center_crop": False}
