@@ -221,3 +221,22 @@ def test_png_has_a_monospaced_font_where_the_system_has_one():
     else:
         with pytest.raises(OSError):
             font_module.truetype(figure._MONOSPACED[0], 26)
+
+
+@pytest.mark.parametrize(
+    ("text", "drawn"),
+    [
+        ("f32[4,8]{1,0:T(2,4)(2,1)}", [INK, RED]),
+        ("f32[8,8]{1,0:T(4,4)(4,4)}", [INK]),  # the sub-tiles are the tiles
+        ("f32[8,8]{1,0:T(8,8)(2,4)(1,4)}", [INK, RED, BLUE]),
+    ],
+)
+def test_every_line_of_the_legend_is_in_the_picture(text, drawn):
+    """The sample of an outline stands only beside what is outlined so; other levels are named without one."""
+    shapes = draw_figure([LayoutMap(TensorDesc.parse(text))]).shapes
+    samples = [shape for shape in shapes if isinstance(shape, Stroke) and shape.to_x - shape.x == 16 and shape.x == 20]
+    assert [sample.colour for sample in samples] == drawn
+    others = {(shape.colour, shape.width) for shape in shapes if isinstance(shape, Stroke) and shape not in samples}
+    assert {(sample.colour, sample.width) for sample in samples} <= others
+    without = [shape.text for shape in shapes if isinstance(shape, Label) and "without outlines" in shape.text]
+    assert len(without) == len(TensorDesc.parse(text).tiles) - len(drawn)

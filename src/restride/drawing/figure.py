@@ -133,10 +133,15 @@ class _Page:
             self.words.append(f"offset = {layout.desc.address}")
             if text := axes(layout):
                 self.text(text, 12, GREY)
+            before = len(self.shapes)
             kinds = self._grids(layout) | self._memory(layout)
+            drawn = {(shape.colour, shape.width) for shape in self.shapes[before:] if isinstance(shape, Stroke)}
             for level, text in enumerate(outlines(layout)):
-                self._add(Stroke(_MARGIN, self.y + 6, _MARGIN + 16, self.y + 6, *stroke(level)))
-                self.text(text, 12, GREY, indent=24)
+                if stroke(level) in drawn:
+                    self._add(Stroke(_MARGIN, self.y + 6, _MARGIN + 16, self.y + 6, *stroke(level)))
+                    self.text(text, 12, GREY, indent=24)
+                else:  # sub-tiles as large as their tile, or larger than the part that is shown
+                    self.text(f"{text}, without outlines of their own here", 12, GREY, indent=24)
             if text := colours(layout):
                 self.text(text, 12, GREY)
             for text in marks(layout, kinds):
