@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from figures import Figure, run_part
-from work import KINDS, Known, Results, drawn
+from work import IMPORTS, Known, Results, drawn, no_cases
 from worker import Worker
 
 import restride as rs
@@ -35,10 +35,6 @@ from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_conformance.run.process import WorkerDied
 
 THREADS = 8
-NO_CASES = ("upload and download", "room", "preprocess", "stream", "zero-copy", "shared")
-_IMPORT = ("zero-copy", "shared")
-"""Those of them that import memory: on the runtime vulkan, without staging."""
-
 Counted = dict[str, Any]
 """The number of operations of a scenario, and its errors: ``{"operations": 8, "wrong": []}``."""
 
@@ -87,8 +83,7 @@ class Crew:
 
 def known_work(device: rs.Device, count: int, seed: int, part: str) -> list[Known]:
     """Random cases, and what is no case, with what they give alone on ``device``."""
-    names = [name for name in NO_CASES if isinstance(device.runtime, VulkanRuntime) or name not in _IMPORT]
-    found = drawn(device, count, seed, part) + [Known.alone(name, KINDS[name], device) for name in names]
+    found = drawn(device, count, seed, part) + no_cases(device)
     gc.freeze()  # the catalogue, which every collection would walk through
     return found
 
@@ -101,7 +96,7 @@ class Sharing:
         self.dropped: deque[Any] = deque(maxlen=16)  # other threads drop what a thread leaves here
         self.image = np.random.default_rng(1).integers(0, 256, (12, 17, 3), np.uint8)
         self._works = [
-            [(each, each.kind(device)) for each in known if device is devices[0] or each.name not in _IMPORT]
+            [(each, each.kind(device)) for each in known if device is devices[0] or each.name not in IMPORTS]
             for device in devices
         ]
 

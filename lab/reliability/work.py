@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cases import drawn_cases
 
 import restride as rs
-from restride.runtime.vulkan.runtime import PIECE_BYTES
+from restride.runtime.vulkan.runtime import PIECE_BYTES, VulkanRuntime
 from restride_conformance import Case, Verdict
 from restride_conformance.check import judge
 from restride_conformance.run.ways import start
@@ -219,4 +219,14 @@ KINDS: dict[str, Kind] = {
     "zero-copy": imported,
     "shared": shared,
 }
-"""Work by name, each of which every disturbance takes on the runtimes that can do it."""
+"""Work by name."""
+
+IMPORTS = ("zero-copy", "shared")
+"""Kinds that import memory, which the runtime vulkan does without staging."""
+
+
+def no_cases(device: rs.Device) -> list[Known]:
+    """The kinds that are no case, which ``device`` can do, with what they give alone."""
+    imports = IMPORTS if isinstance(device.runtime, VulkanRuntime) else ()
+    names = "upload and download", "room", "preprocess", "stream", *imports
+    return [Known.alone(name, KINDS[name], device) for name in names]
