@@ -287,7 +287,7 @@ def operations(runtime: RuntimeName, seed: int, most: int) -> Iterator[Figure]:
         return
     with Worker() as worker:
         try:
-            wrong = worker.call(600, "interrupts.interrupted_work", runtime, seed, most)
+            wrong = worker.call(1800, "interrupts.interrupted_work", runtime, seed, most)
         except WorkerDied as died:
             wrong = str(died).splitlines()[-8:]
     yield _none(f"operations that fail or differ after {most} KeyboardInterrupts inside of others, {runtime}", wrong)
