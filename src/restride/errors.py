@@ -25,7 +25,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Self
 
 _MAX_SHOWN = 8
 """A message shows at most this many elements of an array."""
@@ -59,7 +59,7 @@ class Message(str):
         """A rule, and what to do instead, in Python and for a command."""
         return cls(rule + python, rule + command)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle and copy both texts."""
         return type(self), (str(self), self.command)
 

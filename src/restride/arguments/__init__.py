@@ -177,7 +177,7 @@ def require_word(argument: str, value: object, known: Sequence[str | bool | None
 
 # Checks arguments that a function passes on: a typed dictionary lists them for type checkers, a signature for readers.
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 Elsewhere: TypeAlias = Mapping[str, Collection[str]]
 """Names that a function does not take, for each end of a message that says where the names belong."""
@@ -226,7 +226,7 @@ def check_keywords(function: _Function, elsewhere: Elsewhere = _NOWHERE) -> _Fun
 
 
 def require_listed(
-    function: Callable[..., Any], arguments: Mapping[str, object], elsewhere: Elsewhere = _NOWHERE
+    function: Callable[..., object], arguments: Mapping[str, object], elsewhere: Elsewhere = _NOWHERE
 ) -> None:
     """Refuse names that the signature of ``function`` does not list, as Python refuses unexpected keyword arguments.
 
@@ -239,14 +239,14 @@ def require_listed(
 
 
 @cache
-def _listed(function: Callable[..., Any]) -> frozenset[str]:
+def _listed(function: Callable[..., object]) -> frozenset[str]:
     """The names of the arguments in the signature of a function."""
     parameters = signature(function).parameters
     return frozenset([name for name, each in parameters.items() if each.kind is not Parameter.VAR_POSITIONAL])
 
 
 def unexpected(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     arguments: Mapping[str, object],
     listed: Collection[str],
     elsewhere: Elsewhere = _NOWHERE,
@@ -263,7 +263,7 @@ def unexpected(
 # Numpy arrays from arrays and lists of numbers.
 
 
-def as_numpy(argument: str, value: object, dtype: np.dtype[Any] | None = None) -> npt.NDArray[Any]:
+def as_numpy(argument: str, value: object, dtype: np.dtype[np.generic] | None = None) -> npt.NDArray[Any]:
     """``value`` as a plain numpy array, over its own memory if it has any. Every array from outside is taken here.
 
     numpy makes f64 of a list with an integer of 2^63 or more and a smaller one. Here integers in a list stay exact:

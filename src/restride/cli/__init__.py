@@ -7,14 +7,14 @@ import traceback
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any
+from types import ModuleType
 
 from restride.command import process
 from restride.command.parser import ENTRY_POINTS, MODULES, OVERVIEW, parse, print_overview, print_tour
 from restride.command.process import Exit, exit_for, line_for
 
 
-def command_modules() -> Iterator[Any]:
+def command_modules() -> Iterator[ModuleType]:
     """Import the modules with the commands: those of this wheel, then those that other packages add."""
     yield from map(import_module, MODULES)
     yield from (entry_point.load() for entry_point in entry_points(group=ENTRY_POINTS))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import shorten
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -453,7 +454,7 @@ def _detail(pixels: Array) -> Array:
     return pixels[tuple(window)]
 
 
-def _fitted(image_module: Any, pixels: Array) -> Any:
+def _fitted(image_module: ModuleType, pixels: Array) -> Any:
     """Scale a picture to the cell; small pictures are enlarged by a whole factor without smoothing."""
     image = image_module.fromarray(np.ascontiguousarray(pixels))
     scale = min(_CELL[0] / image.width, _CELL[1] / image.height)

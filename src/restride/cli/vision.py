@@ -158,7 +158,7 @@ def _print_plans(files: _Files) -> None:
             say(f"  {key}: {'a list' if result is None else list(result)}")
 
 
-def _as_array(key: str, value: Any) -> Array:
+def _as_array(key: str, value: object) -> Array:
     """A result as an array; lists of counts must be rectangular."""
     try:
         return np.ascontiguousarray(value)

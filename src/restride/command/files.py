@@ -203,7 +203,7 @@ def require_places(*paths: Path) -> None:
         raise UsageError(f"each report needs a file of its own, not {', '.join(map(str, paths))}")
 
 
-def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None:
+def require_room(path: Path, dtype: np.dtype[np.generic], sizes: Sequence[int]) -> None:
     """Raise ``UsageError`` unless the format of ``path`` can hold elements of ``dtype`` in ``sizes``."""
     if not is_image(path):
         return
@@ -213,7 +213,7 @@ def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None
         raise UsageError(f"{command_text(error)}: {_way_out(path, dtype, tuple(sizes))}") from error
 
 
-def _way_out(path: Path, dtype: np.dtype[Any], sizes: tuple[int, ...]) -> str:
+def _way_out(path: Path, dtype: np.dtype[np.generic], sizes: tuple[int, ...]) -> str:
     """Advice for the user if the image format of ``path`` cannot hold elements of ``dtype`` in ``sizes``."""
     if 0 in sizes:
         return "it is empty, as of a window outside the image"
@@ -354,7 +354,7 @@ def _read_npy(path: Path, dtype: str | None) -> Array:
     return array
 
 
-def _npy_elements(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+def _npy_elements(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[np.generic], int]:
     """Sizes, whether in Fortran order, element type and byte offset of the elements, all of which the file has."""
     # numpy writes ml_dtypes' float8_e5m2 as '<f1', a type that numpy cannot read.
     head = BytesIO(file.read(_MAX_HEADER + 12).replace(b"'<f1'", b"'|V1'", 1))
@@ -402,7 +402,7 @@ def _require_literal(head: bytes, major: int) -> None:
             raise
 
 
-def _element_type(stored: np.dtype[Any], dtype: str | None, path: Path) -> DType:
+def _element_type(stored: np.dtype[np.generic], dtype: str | None, path: Path) -> DType:
     if dtype is not None:
         element = as_dtype(dtype)
         if element.itemsize != stored.itemsize:
@@ -489,7 +489,7 @@ def _opened(file: Path, kind: str, name: str, stack: ExitStack, reach: Reach) ->
     return opened
 
 
-def _array_name(file: Path, name: str, opened: Any) -> str:
+def _array_name(file: Path, name: str, opened: object) -> str:
     """The name of the array: ``name`` if the file has it, or the only one; of links it has those that are named."""
     names = arrays_in(opened)
     if name in names:

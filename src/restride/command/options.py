@@ -11,12 +11,11 @@ from types import UnionType
 from typing import Any, Literal, SupportsIndex, Union, Unpack, get_args, get_origin, get_type_hints
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arguments import as_numpy
 from restride.command.parser import parse_index
 from restride.command.process import UsageError
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import Array, DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext, command_text, did_you_mean
 from restride.layout import TensorDesc
 from restride.weights import DEFAULTS, MODES, word_elsewhere, word_of_mode
@@ -81,13 +80,13 @@ def part_of_axis(text: str) -> slice:
 class _OneOrMany(argparse.Action):
     """Keeps a single value as it is, and several as a list."""
 
-    def __call__(self, _parser: Any, options: argparse.Namespace, values: Any, _option: str | None = None) -> None:
+    def __call__(self, _parser: object, options: argparse.Namespace, values: Any, _option: str | None = None) -> None:
         setattr(options, self.dest, values[0] if len(values) == 1 else values)
 
 
 # Makes options from arguments of functions.
 
-_TYPES: tuple[tuple[Any, dict[str, Any]], ...] = (
+_TYPES: tuple[tuple[object, dict[str, Any]], ...] = (
     (DType, {"type": element_type, "metavar": "TYPE"}),
     (bool, {"action": "store_const", "const": True}),
     (slice, {"type": part_of_axis, "metavar": "A:B"}),
@@ -105,7 +104,7 @@ if that differs from the argument's, and ``kind`` the type if no function has th
 
 
 def add_options(
-    parser: argparse.ArgumentParser, function: Callable[..., Any] | None, groups: Mapping[str, Rows]
+    parser: argparse.ArgumentParser, function: Callable[..., object] | None, groups: Mapping[str, Rows]
 ) -> None:
     """Add options for arguments of ``function``, with the types, the words and the defaults of the arguments.
 
@@ -135,7 +134,7 @@ def given(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name in options.arguments if (value := getattr(options, name)) is not None}
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _hints(function: Callable[..., object]) -> dict[str, Any]:
     """The types of the arguments of a function, with those that it takes as a typed dictionary."""
     hints = get_type_hints(function)
     for hint in tuple(hints.values()):
@@ -144,7 +143,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     return hints
 
 
-def _settings(hint: Any, default: Any) -> dict[str, Any]:
+def _settings(hint: object, default: object) -> dict[str, Any]:
     """The settings of argparse for an argument's type: one of several words, a switch, numbers, one value or many."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     members = [get_args(kind)[0] for kind in kinds if get_origin(kind) in (Iterable, Sequence)]
@@ -162,7 +161,7 @@ def _settings(hint: Any, default: Any) -> dict[str, Any]:
     return settings
 
 
-def _end_of_help(name: str, settings: Mapping[str, Any], default: Any) -> str:
+def _end_of_help(name: str, settings: Mapping[str, Any], default: object) -> str:
     """The end of an option's help: its words, and its default if the help does not say it."""
     words = f": {', '.join(settings['choices'])}" if "choices" in settings else ""
     if "(default" in settings["help"] or isinstance(default, bool):
@@ -262,7 +261,7 @@ def scales_along(options: argparse.Namespace, src: TensorDesc, order: Sequence[i
     return chosen
 
 
-def _along(name: str, numbers: float | list[float], axis: int, src: TensorDesc) -> npt.NDArray[Any]:
+def _along(name: str, numbers: float | list[float], axis: int, src: TensorDesc) -> Array:
     """The numbers as an array that varies along ``axis``: three for axis 2 of 3 have sizes 1,1,3, a single one none."""
     if not isinstance(numbers, list):
         return np.asarray(numbers)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib.metadata import entry_points
 from itertools import groupby
 from textwrap import wrap
-from types import EllipsisType
+from types import EllipsisType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import restride
@@ -126,7 +126,7 @@ class _Help(argparse.HelpFormatter):
         columns = min(shutil.get_terminal_size().columns, _MAX)
         super().__init__(prog, **{"max_help_position": 26, "width": columns - 2, **options})
 
-    def add_usage(self, usage: Any, actions: Iterable[argparse.Action], _: Any, prefix: str | None = None) -> None:
+    def add_usage(self, usage: Any, actions: Iterable[argparse.Action], _: object, prefix: str | None = None) -> None:
         """Show only required arguments in the usage; the rest is [OPTIONS], which the sections below explain."""
         actions = list(actions)
         needed = [action for action in actions if action.required or not action.option_strings]
@@ -255,7 +255,7 @@ class Parser(argparse.ArgumentParser):
             return True
         return False
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
+    def _check_value(self, action: argparse.Action, value: object) -> None:
         """Refuse a word that is not one of the choices, with the word that may be meant."""
         if action.choices is None or value in action.choices:
             return
@@ -295,7 +295,7 @@ def add_command(commands: Commands, name: str, description: str, run: Run | None
     return parser
 
 
-def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namespace:
+def parse(modules: Iterable[ModuleType], argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line; in the result ``run`` executes the command, and ``program`` is the whole parser.
 
     Raises:

@@ -199,7 +199,7 @@ def _tensors(value: object, stem: str) -> object:
     return tensors
 
 
-def _fetched(images: object, fetch: Callable[[str], object]) -> object:
+def _fetched(images: object, fetch: Callable[[str], object]) -> Any:
     """The images of a call, in lists as they were, with those that a path or a URL names loaded by transformers.
 
     Raises:

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.dtypes import as_dtype
+from restride.dtypes import Array, as_dtype
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
 from restride.ops.resize import rows_and_columns
 from restride.tensor.images import image_of
 
-Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
 
 _RAMP = " .:-=+*#%@"

@@ -177,7 +177,7 @@ def _require_mean(named: Mapping[str, object]) -> None:
             raise DescriptorError(f"skipna goes without {name}, got {shown(named[name])}")
 
 
-def _mean_of_numbers(x: Any, *, dtype: DTypeLike | None = None, **along: Any) -> Any:
+def _mean_of_numbers(x: Any, *, dtype: DTypeLike | None = None, **along: object) -> Any:
     """As ``_resampled``, but of the elements that are not NaN: their sums, divided by the sums of their weights."""
     if isinstance(x, Tensor):
         return asarray(_mean_of_numbers(x.numpy(), dtype=dtype, **along), device=x.device)

@@ -50,7 +50,7 @@ class _BufferDesc(ctypes.Structure):
     _fields_ = (("offset", c_uint64), ("size", c_uint64), ("flags", c_uint), ("reserved", c_uint * 16))
 
 
-_SIGNATURES: dict[str, tuple[Any, ...]] = {
+_SIGNATURES: dict[str, tuple[object, ...]] = {
     "cuInit": (c_uint,),
     "cuGetErrorName": (c_int, POINTER(c_char_p)),
     "cuDeviceGetCount": (POINTER(c_int),),
@@ -73,7 +73,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 class _Driver:
     """The functions of a CUDA driver."""
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: ctypes.CDLL) -> None:
         """Start the driver.
 
         Raises:
@@ -91,7 +91,7 @@ class _Driver:
         except DeviceError as error:
             raise UnsupportedError(f"the CUDA driver does not start: {error}") from error
 
-    def call(self, name: str, *arguments: Any) -> None:
+    def call(self, name: str, *arguments: object) -> None:
         """Call a function; raise the error that it returns."""
         result = self._functions[name](*arguments)
         if result:
@@ -109,7 +109,7 @@ class _Driver:
         finally:
             self.call("cuCtxPopCurrent_v2", byref(c_void_p()))
 
-    def call_in(self, context: c_void_p, name: str, *arguments: Any) -> None:
+    def call_in(self, context: c_void_p, name: str, *arguments: object) -> None:
         with self.current(context):
             self.call(name, *arguments)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from types import ModuleType
 from typing import Any, TypeAlias
 
 from restride.errors import DeviceError, DeviceLost, DeviceNotFound, OutOfDeviceMemory
@@ -59,7 +60,7 @@ def binding() -> Any:
     raise DeviceNotFound(f"no Vulkan loader (libvulkan) on this machine ({problems[0]}); {INSTALL_LOADER}")
 
 
-def _has(vulkan: Any, function: str) -> bool:
+def _has(vulkan: ModuleType, function: str) -> bool:
     try:
         return bool(getattr(vulkan.lib, function))
     except (AttributeError, vulkan.ffi.error):
@@ -83,7 +84,7 @@ class Owner:
 
     __slots__ = ("fields",)
 
-    def __init__(self, fields: dict[str, Any]) -> None:
+    def __init__(self, fields: dict[str, object]) -> None:
         self.fields = fields
 
     def __call__(self, _struct: Handle) -> None:
@@ -113,8 +114,8 @@ def _kind(name: str) -> tuple[Any, dict[str, Any], tuple[str, ...]]:
     return kind, {"sType": types[name]} if name in types else {}, embedded
 
 
-def array(type_name: str, values: Any) -> Handle:
-    """A new C array, such as ``array("float", [1.0])``."""
+def array(type_name: str, values: int | Sequence[object]) -> Handle:
+    """A new C array of these values, or of as many zeros, such as ``array("float", [1.0])``."""
     return binding().ffi.new(f"{type_name}[]", values)
 
 

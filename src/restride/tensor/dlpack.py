@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
 
@@ -107,10 +107,16 @@ class _Owner:
     """
 
     def __init__(self, address: int, deleter: int | None) -> None:
-        self.__array_interface__: dict[str, Any] = {}
+        self.__array_interface__: dict[str, object] = {}
         # At interpreter exit arrays may still be in use: the producer's memory is then left to the end of the process.
         self.release = weakref.finalize(self, _delete, address, deleter)
         self.release.atexit = False
+
+
+class _Options(TypedDict, total=False):
+    """Arguments of ``__dlpack__`` that are passed on."""
+
+    max_version: tuple[int, int] | None
 
 
 def _delete(address: int, deleter: int | None) -> None:
@@ -166,7 +172,7 @@ def array_from_dlpack(producer: Any, stream: int | None = None) -> Array:
     return _array_of(_capsule_of(producer, {} if stream is None else {"stream": stream}), devices)
 
 
-def capsule_over(array: Array, device: tuple[int, int] = (CPU, 0), **options: Any) -> Any:
+def capsule_over(array: Array, device: tuple[int, int] = (CPU, 0), **options: Unpack[_Options]) -> Any:
     """A DLPack capsule over the memory of ``array``; nothing is copied. ``options`` are those of ``__dlpack__``.
 
     device: DLPack type and number of the device that the array's addresses belong to.

@@ -20,7 +20,7 @@ from restride.vision import work
 from restride.vision.config import family_of, read_config
 from restride.vision.execution import Computed, execute
 from restride.vision.family import Family
-from restride.vision.images import Image, read_images
+from restride.vision.images import Image, ImageLike, read_images
 from restride.vision.inputs import Inputs
 from restride.vision.options import COMMON, Options, read_options
 from restride.vision.picture import Picture, Resized, SourceImage, kept_dtype
@@ -115,7 +115,7 @@ class Processor:
     @partial(check_keywords, elsewhere=_ELSEWHERE)
     def __call__(
         self,
-        images: Any,
+        images: ImageLike | Sequence[ImageLike | Sequence[ImageLike]],
         return_tensors: Kind | None = "np",
         dtype: DTypeLike | None = None,
         device: Device | None = None,

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from restride.arguments.pillow import is_file, is_pillow, pillow_errors, require_read_right
+from restride.arguments.pillow import ImageFile, PillowImage, is_file, is_pillow, pillow_errors, require_read_right
 from restride.dtypes import Array
 from restride.errors import DescriptorError, Message, UnsupportedError, prefixed, shown, warn_caller
-from restride.tensor.arrays import host_array
+from restride.tensor.arrays import TensorLike, host_array
 from restride.tensor.images import decode_image, name_of, pillow
 from restride.tensor.tensor import Tensor
 from restride.vision.options import Options
 from restride.vision.picture import SourceImage
+
+ImageLike: TypeAlias = TensorLike | ImageFile
+"""An image of Pillow, an array or tensor of any library, or a file."""
 
 _CHANNELS = (1, 3, 4)
 """An axis of one of these sizes may be the channels."""
@@ -41,7 +44,7 @@ class Image(NamedTuple):
         return cls(elements, SourceImage(height, width, channels, floats, dtype=dtype))
 
 
-def read_images(images: Any, options: Options) -> tuple[list[Image], list[int] | None]:
+def read_images(images: object, options: Options) -> tuple[list[Image], list[int] | None]:
     """The images of a call: an image, a batch along the first axis, a list of them or a list of lists.
 
     Returns them one by one, and the number of images of each sample; None: they are not in samples.
@@ -79,11 +82,11 @@ def _apart(images: Any) -> tuple[list[int] | None, list[Any]]:
     return (counts if are_samples else None), single
 
 
-def _is_several(images: Any) -> bool:
+def _is_several(images: object) -> bool:
     return isinstance(images, list | tuple) or _is_batch(images)
 
 
-def _is_batch(images: Any) -> bool:
+def _is_batch(images: object) -> bool:
     """True for an array or a tensor of 4 axes."""
     return _is_array(images) and getattr(images, "ndim", 3) == 4
 
@@ -164,7 +167,7 @@ def channel_axis(sizes: Sequence[int], data_format: str | None = None) -> int:
     raise DescriptorError(f"an image must have 1, 3 or 4 channels on its first or last axis, got sizes {tuple(sizes)}")
 
 
-def opened(file: Any) -> Any:
+def opened(file: ImageFile) -> Any:
     """The image of a file, of its bytes or of a file object as RGB, rotated as EXIF says; alpha is dropped.
 
     Source: transformers, image_utils.load_image.
@@ -184,14 +187,14 @@ def opened(file: Any) -> Any:
         return _converted(image, f"the image {name!r}")
 
 
-def _upright(image: Any, *_: object) -> Any:
+def _upright(image: PillowImage, *_: object) -> Any:
     from PIL import ImageOps
 
     require_read_right(image, deep=False)
     return ImageOps.exif_transpose(image)
 
 
-def rgb(image: Any) -> Array:
+def rgb(image: PillowImage) -> Array:
     """A Pillow image as RGB. Alpha or a transparent colour is blended over white, in Pillow's integer arithmetic.
 
     Source: transformers, image_transforms.convert_to_rgb.
@@ -203,7 +206,7 @@ def rgb(image: Any) -> Array:
     return np.asarray(pillow().alpha_composite(white, image).convert("RGB"))
 
 
-def _converted(image: Any, name: str) -> Any:
+def _converted(image: PillowImage, name: str) -> PillowImage:
     """A Pillow image as Pillow converts it to RGB; a warning says so where that makes white of 16 bits."""
     if image.mode.startswith("I") and np.asarray(image).max() > 255:
         warn_caller(

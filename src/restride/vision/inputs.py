@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from restride.errors import DescriptorError, UnsupportedError, did_you_mean, needed_package, shown
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Inputs(dict[str, Any]):
@@ -44,7 +47,7 @@ class Inputs(dict[str, Any]):
         """A copy, over the same arrays."""
         return Inputs(self)
 
-    def to(self, *args: Any, **kwargs: Any) -> Inputs:
+    def to(self, *args: str | int | torch.device | torch.dtype, **kwargs: object) -> Inputs:
         """Move results of ``return_tensors="pt"`` to a device, and convert those of floats, as BatchFeature's ``to``.
 
         Grids, masks and sizes, of integers and bool, keep their type.
@@ -76,7 +79,7 @@ class Inputs(dict[str, Any]):
             if not isinstance(device, str | int | torch.device):
                 raise DescriptorError(f"to() takes a device or a type of torch first, got {shown(device)}")
 
-        def moved(value: Any) -> Any:
+        def moved(value: object) -> object:
             if isinstance(value, list | tuple):
                 return type(value)(map(moved, value))
             if not isinstance(value, torch.Tensor):
