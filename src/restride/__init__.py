@@ -75,6 +75,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
 
 if TYPE_CHECKING:  # type checkers know these as modules; __getattr__ imports them on use
     from restride import vision as vision
+    from restride import xp as xp
     from restride.interop import dask as dask
     from restride.interop import ome as ome
     from restride.interop import xarray as xarray

@@ -3,6 +3,8 @@
 A line that ends in ``# refused`` must be an error, and no other line may be one. Nothing here is run.
 """
 
+from fractions import Fraction
+
 import ml_dtypes
 import numpy as np
 from PIL.Image import Image
@@ -130,3 +132,33 @@ rs.Preprocess.preset("imagenet", size=(8, 8))  # refused
 rs.Preprocess.preset("yolo", full_rang=True)  # refused
 rs.crop_resize(x, [(0, 0, 4, 4)], (2, 2), flips="both")  # refused
 rs.crop_resize(x, [(0, 0, 4, 4)], (2, 2), saturate="no")  # refused
+
+# What arrays, tensors, streams and processors take.
+
+x[0, ..., None, ::-2] = [1, 2]
+x[[0, 1]]  # refused
+x["0"]  # refused
+x[0] = object()  # refused
+rs.xp.asarray([[1, 2], [3, 4]], dtype="f16")
+rs.xp.asarray(object())  # refused
+rs.xp.full((2,), np.float32(0.5), dtype=np.uint8)
+rs.xp.full((2,), "0.5")  # refused
+rs.xp.zeros((2,), dtype="f23")  # refused
+rs.xp.isdtype("u8", ("integral", "bool"))
+rs.xp.isdtype("u8", "integer")  # refused
+rs.xp.arange("3")  # refused
+rs.xp.from_dlpack([1, 2])  # refused
+rs.to_rgb(object())  # refused
+rs.imread(3)  # refused
+rs.stream(np.memmap("x", np.uint8), rs.LaidOut(array, "u8[2]"), chain[..., 0])
+rs.stream(array, rs.LazyArray(array, chain))  # refused
+rs.stream("x.npy", array)  # refused
+rs.LazyArray([1, 2], chain)  # refused
+chain[[0, 1]]  # refused
+chain.resample(scales=(0.5, np.float32(0.5), Fraction(1, 3)))
+chain.resample(scales=("0.5",))  # refused
+chain.quantize(object())  # refused
+rs.dask.crop(array, (0, slice(2)), chunks=(4, (2, 2), "auto"))
+rs.dask.crop(array, [0], chunks=4.5)  # refused
+rs.vision.processor({"size": 224})([Image(), array, b"GIF8"], "pt")
+rs.vision.processor({"size": 224})(object())  # refused
