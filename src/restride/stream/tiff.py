@@ -48,20 +48,14 @@ class Series(Protocol):
     """What is read of a series of pages of tifffile, by its names."""
 
     dataoffset: int | None
+    dtype: np.dtype[Any]
     is_multifile: bool
     keyframe: Page
     kind: str
     levels: list[Series]
     nbytes: int
     parent: Any
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its sizes, as tifffile squeezes this kind of series."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of its elements."""
+    shape: tuple[int, ...]
 
     def get_shape(self, squeeze: bool | None = None) -> tuple[int, ...]:
         """Its sizes, with or without those of 1."""
