@@ -11,9 +11,10 @@ elements: one axis of size 4 with strides (4, 1), eight times fewer elements to 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from math import prod
 from operator import attrgetter
 from typing import NamedTuple
@@ -23,6 +24,7 @@ import numpy.typing as npt
 
 from restride.dtypes import Array
 from restride.kernel import Binding, Limits
+from restride.kernel.modules import interface_of
 from restride.kernel.shared_constants import (
     AXIS_ROWS,
     END_BIT,
@@ -287,6 +289,9 @@ ROW_WORDS = 4
 """Words in a row of the storage buffer: 128 bits. Every part of it, and every row of weights, starts at a row."""
 
 
+_WORD = 0xFFFFFFFF
+
+
 def word(value: int) -> int:
     """``value`` as a 32-bit word, two's complement: -1 is 4294967295."""
     return value & 0xFFFFFFFF
@@ -306,6 +311,13 @@ def multiply_shift(divisor: int) -> tuple[int, int]:
     return -(-(1 << (31 + bits)) // divisor), bits - 1
 
 
+@lru_cache(maxsize=4096)
+def division(member: str, divisor: int) -> Mapping[str, int]:
+    """A division in the parameters: the multiplier and the shift, by the names of the two words of a member."""
+    multiplier, shift = multiply_shift(divisor)
+    return {f"{member}.x": multiplier, f"{member}.y": shift}
+
+
 def slot_word(axis: Axis) -> int:
     """The slot of an axis, plus four times the taps of its rows if these have weights."""
     return axis.slot if axis.table is None or axis.table.moves else axis.slot + 4 * axis.table.taps
@@ -317,16 +329,28 @@ def pushed_words(axes: Sequence[Axis]) -> Iterator[int]:
         yield from (axis.size, axis.src, axis.dst, *multiply_shift(axis.size))
 
 
-def axis_rows(axis: Axis, table: int) -> list[int]:
-    """An axis as rows of the storage buffer.
+def _pack(shader: str, header: Mapping[str, int], axes: Iterable[Mapping[str, int]]) -> bytes:
+    """The header and the axes, with which the parameters of most kernels begin; numbers go by the members' names."""
+    words_of = interface_of(shader).words_of
+    words = [*words_of["Header"](header), *chain.from_iterable(map(words_of["Axis"], axes))]
+    return struct.pack(f"{len(words)}I", *words)
 
-    In order: size, strides and table; the multipliers and shifts for division by the size and by the destination
-    stride; slot, and steps in both lists of pairs. A padded axis has no pairs; their two words hold the first step
-    inside and the number of steps inside.
-    """
-    walk = [axis.size, word(axis.src), word(axis.dst), table]
-    more = axis.pairs if axis.inside is None else (axis.inside.start, len(axis.inside))
-    return [*walk, *multiply_shift(axis.size), *multiply_shift(axis.dst), slot_word(axis), *map(word, more), 0]
+
+def _walk_members(axis: Axis) -> dict[str, int]:
+    """Members that an axis has in all kernels, and either the pairs or, in a padded one, the coordinates inside."""
+    src_pairs, dst_pairs = axis.pairs
+    return {
+        "size": axis.size,
+        "src_stride": axis.src & _WORD,
+        "dst_stride": axis.dst & _WORD,
+        **division("divide_by_size", axis.size),
+        **division("divide_by_dst_stride", axis.dst),
+        "src_pairs": src_pairs & _WORD,
+        "dst_pairs": dst_pairs & _WORD,
+        "table": 0,
+        "slot": axis.slot,
+        "unused": 0,
+    }
 
 
 def table_bytes(rows: Rows) -> int:
@@ -366,23 +390,33 @@ def _row_words(words: int) -> int:
     return -(-words // ROW_WORDS) * ROW_WORDS
 
 
-def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes:
+def pack_parameters(shader: str, axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes:
     """The storage buffer of a problem: header, axes, tables.
 
-    divisors: at most two numbers by which the kernel divides; their multipliers are the second row of the header.
+    divisors: at most two numbers by which the kernel divides.
     """
+    first, second, *_ = (*divisors, 1, 1)
+    header = {
+        "rank": len(axes),
+        "unused[0]": 0,
+        "unused[1]": 0,
+        "unused[2]": 0,
+        **division("divide_by_first", first),
+        **division("divide_by_second", second),
+    }
     row = HEADER_ROWS + AXIS_ROWS * len(axes)
-    multipliers = [number for divisor in divisors for number in multiply_shift(divisor)]
-    head = [len(axes), *[0] * (ROW_WORDS - 1), *multipliers, *[0] * (ROW_WORDS - len(multipliers))]
-    parts: list[bytes] = []
-    for axis in axes:
-        head += axis_rows(axis, 0 if axis.table is None else row)
+    members = [*map(_walk_members, axes)]
+    tables: list[bytes] = []
+    for axis, of_axis in zip(axes, members, strict=True):
         if axis.table is not None:
             words = table_words(axis.table, axis.src)
             padding = -words.size % ROW_WORDS
-            parts += [words.tobytes(), bytes(4 * padding)]
+            tables += [words.tobytes(), bytes(4 * padding)]
+            of_axis["table"], of_axis["slot"] = row, slot_word(axis)
             row += (words.size + padding) // ROW_WORDS
-    return b"".join([struct.pack(f"{len(head)}I", *head), *parts])
+        if axis.inside is not None:
+            of_axis["inside_begin"], of_axis["inside_count"] = axis.inside.start & _WORD, len(axis.inside)
+    return b"".join([_pack(shader, header, members), *tables])
 
 
 # The storage buffer of boxes, in the order of shaders/crop/crops.glsl.
@@ -413,6 +447,7 @@ def box_table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTa
 
 
 def pack_boxes(
+    shader: str,
     axes: Sequence[Axis],
     tables: Sequence[BoxTable],
     taps: Sequence[int],
@@ -426,13 +461,22 @@ def pack_boxes(
     begin = ROW_WORDS * (HEADER_ROWS + AXIS_ROWS * len(axes))
     begin_of_rows = begin + tables[0].size
     end = begin_of_rows + tables[1].size
-    head = [len(axes), end, *taps, begin, word(strides[0]), begin_of_rows, word(strides[1])]
-    for axis in axes:
-        src = axis.src if axis.box_rows is None and axis.images is None else 0
-        (first, second), channels, rows = axis.steps
-        head += [axis.size, word(src), word(axis.dst), first, *multiply_shift(axis.size), *multiply_shift(axis.dst)]
-        head += [second, *map(word, axis.pairs), channels + (rows << ROW_BIT)]
+    header = {
+        "rank": len(axes),
+        "fill_at": end,
+        "taps.x": taps[0],
+        "taps.y": taps[1],
+        "column_table": begin,
+        "column_stride": strides[0] & _WORD,
+        "row_table": begin_of_rows,
+        "row_stride": strides[1] & _WORD,
+    }
+    members = [*map(_walk_members, axes)]
+    for axis, of_axis in zip(axes, members, strict=True):
+        if axis.box_rows is not None or axis.images is not None:
+            of_axis["src_stride"] = 0
+        (of_axis["column_step"], of_axis["row_step"]), channels, rows = axis.steps
+        of_axis["channel_and_row_step"] = channels + (rows << ROW_BIT)
     fill_words = fill.view(f"u{min(fill.dtype.itemsize, 4)}").astype(np.uint32)
     padding = np.zeros(-(end + fill_words.size) % ROW_WORDS, np.uint32)
-    parts = np.array(head, np.uint32), *(table.ravel() for table in tables), fill_words, padding
-    return np.concatenate(parts).tobytes()
+    return _pack(shader, header, members) + np.concatenate((*map(np.ravel, tables), fill_words, padding)).tobytes()
