@@ -21,8 +21,8 @@ import numpy as np
 from make_layout_cases import CATALOGUE, case_files, layout_or_view, proves_something
 from support.random_layouts import random_sizes
 
-from restride.arithmetic import ROUNDINGS
 from restride.dtypes import DTYPES, DType
+from restride.request.arithmetic import ROUNDINGS
 from restride_conformance.case import Case
 from restride_conformance.operations import SCALES, arguments
 from restride_conformance.spelling import Value

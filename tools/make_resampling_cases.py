@@ -22,11 +22,11 @@ from make_arithmetic_cases import drawn_number
 from make_layout_cases import CATALOGUE, case_files, layout_or_view, proves_something
 from support.random_layouts import random_sizes
 
-from restride.arithmetic import ROUNDINGS
 from restride.dtypes import DTYPES, DType, as_dtype
 from restride.reference.gradient import GRADIENT_TYPES
 from restride.reference.resample import INTERPOLATED_TYPES
-from restride.weights import COORDINATES, NEAREST_RULES
+from restride.request import COORDINATES, NEAREST_RULES
+from restride.request.arithmetic import ROUNDINGS
 from restride_conformance.case import Case
 from restride_conformance.operations import SCALES
 from restride_conformance.spelling import Number, Value

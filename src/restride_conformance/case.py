@@ -45,9 +45,8 @@ from restride.dtypes import DTYPES, DType
 from restride.errors import DescriptorError, did_you_mean
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout
+from restride.request import LIBRARIES, MODES
 from restride.tensor.tensor import Tensor
-from restride.weights import MODES
-from restride.weights.like import LIBRARIES
 from restride_conformance.spelling import OneOf, Parameter, Sizes, Value, View, read_out, write
 
 MAX_LINE = 4096

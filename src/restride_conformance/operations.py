@@ -16,7 +16,6 @@ import numpy as np
 
 import restride as rs
 from restride import reference, xp
-from restride.arithmetic import ROUNDINGS, Numbers, arithmetic
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc, views
@@ -31,9 +30,10 @@ from restride.ops.take import PAD_MODES
 from restride.plan.lookup import ENTRIES, INDEXED
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.reference.comparison import flush_limits
+from restride.request import COORDINATES, LIBRARIES, NEAREST_RULES, POLICIES, Request
+from restride.request.arithmetic import ROUNDINGS, Numbers, arithmetic
 from restride.tensor.tensor import Tensor
-from restride.weights import COORDINATES, NEAREST_RULES, POLICIES, Request, Resizing, resizing
-from restride.weights.like import LIBRARIES
+from restride.weights import Resizing, resizing
 from restride_conformance import fill
 from restride_conformance.case import (
     OPERATIONS,

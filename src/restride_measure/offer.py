@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from restride.errors import RestrideError
-from restride.weights.like import LIBRARIES
+from restride.request import LIBRARIES
 from restride_conformance.case import Case
 from restride_conformance.operations import arguments
 from restride_conformance.spelling import Call, Indexing, SliceItem

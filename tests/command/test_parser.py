@@ -10,12 +10,11 @@ from inspect import signature
 import numpy as np
 import pytest
 
-from restride.arithmetic import ROUNDINGS
 from restride.cli import command_modules, main, operations
 from restride.command.options import element_type, given, number, part_of_axis
 from restride.command.parser import SUMMARIES, missing_commands, parse
-from restride.weights import COORDINATES, POLICIES
-from restride.weights.like import LIBRARIES
+from restride.request import COORDINATES, LIBRARIES, POLICIES
+from restride.request.arithmetic import ROUNDINGS
 from restride_conformance.case import OPERATIONS
 
 

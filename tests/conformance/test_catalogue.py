@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from support.planned_cases import KernelsAlone, kernels_of
 
-from restride.arithmetic import ROUNDINGS
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import Choices, KernelSpec, Limits
@@ -32,7 +31,8 @@ from restride.plan.lookup import INDEXED
 from restride.plan.resample import is_resampled_by_walks
 from restride.reference.gradient import GRADIENT_TYPES
 from restride.reference.resample import INTERPOLATED_TYPES
-from restride.weights import AREA_MODES, COORDINATES, MODES, NEAREST_RULES, POLICIES
+from restride.request import AREA_MODES, COORDINATES, MODES, NEAREST_RULES, POLICIES
+from restride.request.arithmetic import ROUNDINGS
 from restride_conformance import CATALOGUES, Case, catalogue, read_cases
 from restride_conformance.case import OPERATIONS
 from restride_conformance.operations import SCALES, is_arithmetic, is_in_place

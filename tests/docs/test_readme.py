@@ -16,7 +16,8 @@ from restride.kernel import shared_constants
 from restride.plan import problem as parameters
 from restride.plan.convert import TYPE_NUMBERS
 from restride.plan.problem import Axis, table_words
-from restride.weights import MAX_TAPS, Request, resizing
+from restride.request import Request
+from restride.weights import MAX_TAPS, resizing
 from restride_conformance.report.file import read_record
 from restride_conformance.report.table import median_seconds, ratio
 from restride_measure.workloads import catalogue

@@ -15,7 +15,7 @@ from restride.cli import main
 from restride.command.files import write_array
 from restride.drawing.resampling import draw_resampling
 from restride.ops.resample import GRADIENT_TYPES, INTERPOLATED_TYPES
-from restride.weights import COORDINATES, DEFAULTS, MODES, NEAREST_RULES, POLICIES
+from restride.request import COORDINATES, DEFAULTS, MODES, NEAREST_RULES, POLICIES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "resample.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

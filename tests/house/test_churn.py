@@ -13,7 +13,8 @@ import pytest
 import restride as rs
 from restride.lru import LRU
 from restride.plan import resample as plan_of_resampling
-from restride.weights import MODES, Request, Rows, filters, resizing
+from restride.request import MODES, Request
+from restride.weights import Rows, filters, resizing
 from restride.weights import rows as rows_module
 
 IMAGES = 200

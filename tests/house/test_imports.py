@@ -67,7 +67,8 @@ LAYERS = (
     ("words", "files", "progress"),
     ("dtypes", "arguments"),
     ("kernel", "layout"),
-    ("arithmetic", "weights"),
+    ("request",),
+    ("weights",),
     ("plan", "reference"),
     ("runtime",),
     ("tensor",),
@@ -182,7 +183,7 @@ def test_runtimes_see_no_descriptor():
 
 
 def test_the_reference_shares_nothing_with_the_plan():
-    assert forbidden("reference", "plan", "weights", "kernel", "arithmetic", "runtime", "tensor", "ops") == []
+    assert forbidden("reference", "plan", "weights", "kernel", "request", "runtime", "tensor", "ops") == []
     reference = {name for name in ALL_IMPORTS if part_of(name) == "restride.reference"}
     used = {needed for name in reference for needed in ALL_IMPORTS[name] if part_of(needed) == "restride.layout"}
     assert used == {"restride.layout"}, "the reference reads the fields of a descriptor, not the arithmetic behind them"
@@ -206,10 +207,11 @@ sys.modules["_cffi_backend"] = sys.modules["kp"] = None  # importing them raises
 import numpy as np
 import restride as rs
 from restride.kernel import Limits
-from restride.arithmetic import NO_ARITHMETIC
+from restride.request.arithmetic import NO_ARITHMETIC
 from restride.plan.copy import copy_kernels
 from restride.plan.resample import passes, resample_kernels
-from restride.weights import Request, resizing
+from restride.request import Request
+from restride.weights import resizing
 
 desc = rs.TensorDesc.parse("u8[3,5]{0,1}")
 assert desc.offset_of((1, 2)) == 7

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.weights import Request
+from restride.request import Request
 
 PHOTO = np.random.default_rng(2).integers(0, 256, (8, 12, 3)).astype(np.uint8)
 SCALES = np.array([1.0, 2.0, 4.0])

@@ -13,8 +13,8 @@ import pytest
 from support.process import captured
 
 import restride as rs
-from restride.weights.like.libraries import LIBRARIES, Library, ModeName
-from restride.weights.request import MODES, RuleArguments, word_of_mode
+from restride.request import LIBRARIES, MODES, Library, ModeName, word_of_mode
+from restride.request.resampling import RuleArguments
 
 FILE = Path(__file__).parents[1] / "support" / "typed_arguments.py"
 

@@ -13,7 +13,7 @@ from support.judges import judge
 from support.tensors import Costs
 
 import restride as rs
-from restride.weights.request import RuleArguments
+from restride.request.resampling import RuleArguments
 
 torch = judge("torch")
 

@@ -18,7 +18,7 @@ from support.process import captured
 from support.tensors import Costs, assert_equal
 
 import restride as rs
-from restride.weights import COORDINATES, NEAREST_RULES
+from restride.request import COORDINATES, NEAREST_RULES
 
 xr, pd = judge("xarray"), judge("pandas")
 

@@ -19,9 +19,9 @@ from support.sampled import FULL
 import restride as rs
 from restride.compat.pil import Resampling
 from restride.errors import DescriptorError, UnsupportedError
-from restride.weights import DEFAULTS
+from restride.request import DEFAULTS, LIBRARIES
 from restride.weights import rows as rows_module
-from restride.weights.like import LIBRARIES, opencv
+from restride.weights.like import opencv
 from restride.weights.rows import library_rows
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")

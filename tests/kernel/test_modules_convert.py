@@ -15,13 +15,13 @@ from support.random_layouts import random_sides
 from support.sampled import sample
 
 import restride as rs
-from restride.arithmetic import Numbers, arithmetic
 from restride.dtypes import DTYPES
 from restride.errors import UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.plan.convert import convert_kernels
 from restride.reference import from_buffer, reorder, to_buffer
+from restride.request.arithmetic import Numbers, arithmetic
 
 ROOMY = Limits()
 GPU = Limits(choices=Choices("apart"))

@@ -20,12 +20,12 @@ from support.positions import tables_of
 from support.sampled import FULL
 
 import restride as rs
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Numbers, arithmetic
 from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.convert import Conversion
 from restride.plan.resample import Tables, by_elements, plan_resample, taps_fit
-from restride.weights import Request
+from restride.request import Request
+from restride.request.arithmetic import NO_ARITHMETIC, Arithmetic, Numbers, arithmetic
 
 ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))

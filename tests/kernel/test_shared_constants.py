@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from restride.arithmetic import POST_OPS, ROUNDINGS
 from restride.kernel import CANDIDATES, shared_constants
 from restride.kernel.modules import interface_of
 from restride.plan.transpose import shared_edge
+from restride.request.arithmetic import POST_OPS, ROUNDINGS
 
 SHADERS = Path(__file__).parents[2] / "shaders"
 NAMES = [name for name in vars(shared_constants) if name.isupper()]

@@ -10,7 +10,7 @@ from restride.kernel import Choices, Limits
 from restride.ops.crop_resize import Cut, _crop_plan
 from restride.ops.images import Images
 from restride.plan.problem import HELD
-from restride.weights import Request
+from restride.request import Request
 
 pytestmark = pytest.mark.slow
 

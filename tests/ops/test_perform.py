@@ -11,7 +11,8 @@ import pytest
 import restride as rs
 from restride.compat.pil import Resampling
 from restride.ops.perform import cached, key_of
-from restride.weights import Request, resizing
+from restride.request import Request
+from restride.weights import resizing
 
 CASES: list[tuple[Any, Any, str, tuple[Any, ...], dict[str, Any]]] = [
     (rs.plan_reorder, rs.reorder, "f32[3,5]", ("AB->BA",), {}),

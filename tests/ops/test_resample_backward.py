@@ -16,7 +16,7 @@ import pytest
 from support.process import captured
 
 import restride as rs
-from restride.weights import AREA_MODES, COORDINATES, NEAREST_RULES
+from restride.request import AREA_MODES, COORDINATES, NEAREST_RULES
 
 Array = np.ndarray[Any, Any]
 

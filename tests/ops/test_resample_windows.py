@@ -15,7 +15,7 @@ from support.random_rules import random_rules
 from support.sampled import sample
 
 import restride as rs
-from restride.weights.request import RequestArguments
+from restride.request.resampling import RequestArguments
 
 Array = np.ndarray[Any, Any]
 

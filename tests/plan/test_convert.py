@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Numbers, arithmetic
 from restride.errors import UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.plan.convert import convert_kernels
 from restride.plan.dispatches import MAX_PAIR_BYTES
 from restride.plan.problem import PAIR_BYTES
+from restride.request.arithmetic import NO_ARITHMETIC, Arithmetic, Numbers, arithmetic
 
 ROOMY = Limits()
 GPU = Limits(choices=Choices("apart"))

@@ -10,7 +10,6 @@ import pytest
 from support.narrow_limits import CRAMPED, CRAMPED_GENERAL
 from support.random_layouts import random_sides
 
-from restride.arithmetic import NO_ARITHMETIC
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.kernel.modules import interface_of
@@ -20,6 +19,7 @@ from restride.plan.copy import copy_kernels, copy_problems
 from restride.plan.dispatches import bind, parts
 from restride.plan.fill import padding_kernels
 from restride.plan.problem import Problem
+from restride.request.arithmetic import NO_ARITHMETIC
 from restride_conformance.shader.part import SteeredLimits
 
 WHOLE = SteeredLimits(max_buffer_range=1 << 16, offset_alignment=0, max_group_count=(3, 65535, 2))

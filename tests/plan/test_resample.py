@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from support.positions import one_axis, tables_of
 
-from restride.arithmetic import NO_ARITHMETIC
 from restride.errors import UnsupportedError
 from restride.kernel import CANDIDATES, Choices, Limits
 from restride.layout import TensorDesc
@@ -26,7 +25,9 @@ from restride.plan.resample import (
     resample_kernels,
     taps_fit,
 )
-from restride.weights import Request, in_quads, resizing
+from restride.request import Request
+from restride.request.arithmetic import NO_ARITHMETIC
+from restride.weights import in_quads, resizing
 
 ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))

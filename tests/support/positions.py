@@ -9,7 +9,8 @@ import numpy as np
 
 from restride.layout import TensorDesc
 from restride.plan.resample import Tables
-from restride.weights import Request, Rows, resizing
+from restride.request import Request
+from restride.weights import Rows, resizing
 
 HALF = Fraction(1, 2)
 

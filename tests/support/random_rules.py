@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from restride.weights import AREA_MODES, COORDINATES, MODES, NEAREST_RULES
+from restride.request import AREA_MODES, COORDINATES, MODES, NEAREST_RULES
 
 
 def random_rules(rng: np.random.Generator, axes: int) -> dict[str, Any]:

@@ -12,8 +12,7 @@ import numpy as np
 from support.sampled import FULL, SEED
 
 import restride as rs
-from restride.weights import MODES
-from restride.weights.like import LIBRARIES
+from restride.request import LIBRARIES, MODES
 
 COUNT = int(os.environ.get("RESTRIDE_STREAM_CASES", "300" if FULL else "30"))
 """Number of cases of each test."""

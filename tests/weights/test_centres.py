@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from support.positions import HALF, ROUNDED, position, shares
 
-from restride.weights import COORDINATES, NEAREST_RULES, Request, resizing
+from restride.request import COORDINATES, NEAREST_RULES, Request
+from restride.weights import resizing
 from restride.weights.centres import centres, line_of_centres
 from restride.weights.coordinates import Line
 

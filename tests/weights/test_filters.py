@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.positions import PAIRS, ROUNDED, matrix, one_axis, position, shares, weights_at
 
-from restride.weights import COORDINATES, NEAREST_RULES
+from restride.request import COORDINATES, NEAREST_RULES
 
 
 @pytest.mark.parametrize("rule", COORDINATES)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from support.positions import matrix, one_axis
 
-from restride.weights import AREA_MODES, COORDINATES, MAX_TAPS, MODES
+from restride.request import AREA_MODES, COORDINATES, MODES
+from restride.weights import MAX_TAPS
 
 
 def test_outputs_that_read_outside_the_source_are_known():

@@ -10,7 +10,7 @@ from restride.command.options import whole_number
 from restride.command.parser import Commands, add_command, add_device_options, open_device
 from restride.command.process import Exit, NothingSelected, UsageError, tell
 from restride.progress import Progress
-from restride.weights.like import LIBRARIES
+from restride.request import LIBRARIES
 from restride_conformance.report import Record
 from restride_conformance.report.file import write_record, write_text
 from restride_like_check import JUDGES, Row, compare, is_measured, judges_of, measured, steps_of

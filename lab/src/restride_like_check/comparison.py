@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from restride.ops.resample import resample
+from restride.request import LIBRARIES
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
-from restride.weights.like import LIBRARIES
 from restride_conformance.record import Outcome, Verdict
 from restride_like_check.images import DIRECTIONS, SIZES, Image, image, sizes_of
 from restride_like_check.judges import Array, Judge, Way

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.dtypes import DTypeName
-from restride.weights.like.libraries import Library
+from restride.request import Library
 
 Array = npt.NDArray[Any]
 

@@ -14,17 +14,16 @@ import numpy as np
 from restride.cli.demo import Panel, draw_sheet, shipped
 from restride.command.process import UsageError
 from restride.ops.resample import resample
+from restride.request import LIBRARIES, Library, ModeName
+from restride.request.libraries import Mode
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
-from restride.weights.like import LIBRARIES, pillow
-from restride.weights.like.libraries import Library, ModeName
-from restride.weights.like.profile import Mode
 from restride_conformance.report.table import Table
 from restride_like_check.comparison import Limit, Row, is_measured, measured
 from restride_like_check.images import photograph
 from restride_like_check.judges import JUDGES, Array, judges_of
 
-_OWN = {"pillow": pillow.FILTERS, "opencv": ("area", "lanczos4")}
+_OWN = {"pillow": ("box", "bilinear", "hamming", "bicubic", "lanczos"), "opencv": ("area", "lanczos4")}
 """Modes that arguments of ``rs.resample`` do not approximate in all cases."""
 
 

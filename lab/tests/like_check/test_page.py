@@ -11,7 +11,7 @@ from support.judges import judge
 from support.sampled import FULL
 
 from restride.cli import main
-from restride.weights.like import LIBRARIES
+from restride.request import LIBRARIES
 from restride_conformance.report.file import read_record
 from restride_like_check import JUDGES, is_measured, judges_of, measured, stated
 from restride_like_check.comparison import row_of

@@ -33,7 +33,7 @@ from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample, resolve, split_arguments
 from restride.ops.resize import KEEP_ASPECT, resize, settle
 from restride.ops.yuv import sizes_of_rgb, yuv_to_rgb
-from restride.weights import Request
+from restride.request import Request
 
 FILES = f"""\
 Files may stand before or after options. IN ends in {", ".join(READ)}, OUT in {", ".join(WRITTEN)}.

@@ -15,7 +15,7 @@ from restride.command.parser import Commands, add_command, add_device_options
 from restride.command.process import Exit, UsageError, say
 from restride.errors import needed_package
 from restride.ops.resample import resample
-from restride.weights import MODES
+from restride.request import MODES
 
 _PYRAMID = """\
 Writes IN and ever smaller versions of it as a group of OME-Zarr 0.5 (Zarr 3), which viewers open. Files may be larger

@@ -18,7 +18,7 @@ from restride.command.process import UsageError
 from restride.dtypes import Array, DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext, command_text, did_you_mean
 from restride.layout import TensorDesc
-from restride.weights import DEFAULTS, MODES, word_elsewhere, word_of_mode
+from restride.request import DEFAULTS, MODES, word_elsewhere, word_of_mode
 
 # Parses the values of options.
 

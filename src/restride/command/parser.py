@@ -262,11 +262,11 @@ class Parser(argparse.ArgumentParser):
         known = tuple(map(str, action.choices))
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse's own type
             is_whole = self.prog == _PROGRAM
-            ours = COMMANDS.get(value) if is_whole else None
+            ours = COMMANDS.get(str(value)) if is_whole else None
             nearest = did_you_mean(value, {*known, *(SUMMARIES if is_whole else ())})
             hint = f"; it is `restride {ours}` here" if ours else nearest
         else:
-            from restride.weights import word_elsewhere  # on use, because an overview imports nothing of the library
+            from restride.request import word_elsewhere  # on use, because an overview imports nothing of the library
 
             hint = command_text(
                 word_elsewhere(action.dest, value)

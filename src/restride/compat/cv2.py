@@ -14,10 +14,9 @@ from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.reorder import reorder
 from restride.ops.resample import resample
+from restride.request import LIBRARIES, ModeName
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
-from restride.weights.like import LIBRARIES
-from restride.weights.like.libraries import ModeName
 
 __all__ = [
     "INTER_AREA",

@@ -16,11 +16,12 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.perform import perform
 from restride.ops.resample import plan_of
 from restride.ops.target import require_room
+from restride.request import LIBRARIES
+from restride.request.libraries import LibraryRequest
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
 from restride.weights import Resizing
-from restride.weights.like import LIBRARIES, pillow
-from restride.weights.like.profile import LibraryRequest
+from restride.weights.like import pillow
 
 __all__ = ["BICUBIC", "BILINEAR", "BOX", "HAMMING", "LANCZOS", "NEAREST", "Resampling", "resize"]
 

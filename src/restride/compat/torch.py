@@ -11,9 +11,9 @@ import numpy as np
 from restride.arguments import check_keywords, flag
 from restride.errors import UnsupportedError
 from restride.ops.resample import resample
+from restride.request import ModeName
 from restride.tensor.arrays import TensorLike, asarray
 from restride.tensor.tensor import Tensor
-from restride.weights.like.libraries import ModeName
 
 if TYPE_CHECKING:
     import torch

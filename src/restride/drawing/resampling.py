@@ -11,9 +11,9 @@ from typing import Any, SupportsIndex, Unpack, cast
 
 from restride.arguments import integer
 from restride.errors import ErrorContext
-from restride.weights import Filter, Request, Rows, filter_of, resizing
-from restride.weights.like.libraries import ModeName
-from restride.weights.request import RequestArguments
+from restride.request import ModeName, Request
+from restride.request.resampling import RequestArguments
+from restride.weights import Filter, Rows, filter_of, resizing
 
 _CELL = 12
 """A source element is a multiple of this many characters wide: its halves, thirds and quarters are whole."""

@@ -31,6 +31,7 @@ from restride.layout.views import BasicIndex
 from restride.ops.operation import Window
 from restride.ops.reorder import ReorderArguments
 from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, require_no_channels
+from restride.request import ModeName, resized_axes
 from restride.stream.axes import rows_and_columns, stated_axes
 from restride.stream.chain import Chain, WindowedChain, inside, lengths, spelled
 from restride.stream.ends import Source
@@ -39,8 +40,6 @@ from restride.stream.lazy import LazyArray, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.reads import default_chunks, require_larger_chunks
 from restride.tensor.device import Device, default_device
-from restride.weights import resized_axes
-from restride.weights.like.libraries import ModeName
 
 try:
     from distributed import WorkerPlugin as _WorkerPlugin

@@ -13,9 +13,9 @@ from restride.arguments import RealNumber
 from restride.dtypes import Array
 from restride.errors import DescriptorError, needed_package
 from restride.interop.linear import LinearMap, linear_map
+from restride.request import ModeName
+from restride.request.resampling import RuleArguments
 from restride.tensor.device import Device
-from restride.weights.like.libraries import ModeName
-from restride.weights.request import RuleArguments
 
 with needed_package("restride.interop.jax", "jax", "jax"):
     import jax

@@ -15,12 +15,11 @@ from restride.dtypes import as_dtype
 from restride.errors import ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
 from restride.ops.resample import GRADIENT_TYPES, resample, resample_backward, resolve
+from restride.request import ModeName, Request
+from restride.request.resampling import RuleArguments
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import Request
-from restride.weights.like.libraries import ModeName
-from restride.weights.request import RuleArguments
 
 _TYPES = {dtype.dtype.name: dtype for dtype in map(as_dtype, GRADIENT_TYPES)}
 """Element types that have gradients, by the names that numpy, torch and jax share."""

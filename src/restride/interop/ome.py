@@ -32,6 +32,9 @@ from restride.files.reading import oddity
 from restride.files.writing import write_file
 from restride.layout import TensorDesc
 from restride.ops.resample import INTERPOLATED_TYPES, looks_like_channels
+from restride.request import ModeName, Request, read_words
+from restride.request.numbers import fraction, members
+from restride.request.resampling import FilterArguments
 from restride.stream.axes import AXES, KINDS, UNITS, SourceAxis, letters, stated_axes
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.channels import WHITE, Channel, stated_channels
@@ -41,10 +44,8 @@ from restride.stream.lazy import LazyArray, require_values, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.run import Streamed, open_devices, plan_stream, stream
 from restride.tensor.device import Device
-from restride.weights import Request, resizing
+from restride.weights import resizing
 from restride.weights.centres import line_of_centres
-from restride.weights.like.libraries import ModeName
-from restride.weights.request import FilterArguments, fraction, members
 
 _AXES_OF_RANK = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 _VERSION = "0.5"
@@ -305,7 +306,7 @@ class _Image:
     @cached_property
     def mode(self) -> str:
         """The mode, by the name of its library if ``like`` is set."""
-        choice, known = Request(**self.rules).settled(self.dtype.name)
+        choice, known = read_words(Request(**self.rules), self.dtype.name)
         return str(choice.mode) if known is None else known.mode
 
     def position(self, axis: int, level: int) -> tuple[Fraction, Fraction]:

@@ -9,9 +9,9 @@ from typing import Any, SupportsIndex, Unpack
 from restride.arguments import RealNumber
 from restride.errors import DescriptorError, UnsupportedError, needed_package
 from restride.interop.linear import LinearMap, linear_map
+from restride.request import ModeName
+from restride.request.resampling import RuleArguments
 from restride.tensor.device import Device
-from restride.weights.like.libraries import ModeName
-from restride.weights.request import RuleArguments
 
 with needed_package("restride.interop.torch", "torch", "torch"):
     import torch

@@ -11,18 +11,18 @@ import numpy.typing as npt
 import xarray as xr
 
 from restride.arguments import RealNumber, flag, list_arguments, require_listed
-from restride.arithmetic import Numbers
 from restride.dtypes import Array, DTypeLike, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, prefixed, shown, warn_caller
 from restride.layout.argument import is_permutation
 from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, is_narrowed, split_arguments
 from restride.ops.resample import resample as resample_array
+from restride.request import ModeName
+from restride.request.arithmetic import Numbers
 from restride.stream.axes import coordinate_values
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
 from restride.weights import resizing
 from restride.weights.centres import centres, line_of_centres
-from restride.weights.like.libraries import ModeName
 
 _Centres = tuple[Array, int]
 """The positions of outputs along the source, as numerators and their common denominator."""

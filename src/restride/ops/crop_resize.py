@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, SupportsIndex, TypedDict, Unpack
 import numpy as np
 
 from restride.arguments import list_arguments
-from restride.arithmetic import NO_ARITHMETIC, NumberArguments, Numbers
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, warn_caller
 from restride.kernel import Limits
@@ -34,13 +33,14 @@ from restride.ops.resample import INTERPOLATED_TYPES, in_f32, is_narrowed, split
 from restride.ops.target import Asked, Out, ResultTarget, read_layout, require_room, target_of_sums, type_asked
 from restride.plan.boxes import add_crops, boxes_of, table_bytes
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
+from restride.request import ModeName, Request, read_words
+from restride.request.arithmetic import NO_ARITHMETIC, NumberArguments, Numbers
+from restride.request.libraries import LibraryRequest
+from restride.request.resampling import FilterArguments
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
-from restride.weights import Boxes, Crops, Request
+from restride.weights import Boxes, Crops
 from restride.weights.boxes import crops_of, require_few_weights, summed_by_filters, summed_by_library
-from restride.weights.like.libraries import ModeName
-from restride.weights.like.profile import LibraryRequest
-from restride.weights.request import FilterArguments
 
 CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32", "u32"))
 """Element types that can be interpolated: f32 has all their numbers, so a box of the result's sizes is unchanged."""
@@ -211,10 +211,10 @@ def _settled_request(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[R
             refuse_floats(f"coordinates {request.coordinates!r}", boxes.units)
         if request.like is not None:
             refuse_floats(f"like {request.like!r}", boxes.units)
-        return request._replace(coordinates=None).settled(src.dtype.name)  # each box has its own roi
+        return read_words(request._replace(coordinates=None), src.dtype.name)  # each box has its own roi
     if request.coordinates == "tf_crop_and_resize":
         raise DescriptorError("coordinates 'tf_crop_and_resize' goes with boxes of floats")
-    return request.settled(src.dtype.name)
+    return read_words(request, src.dtype.name)
 
 
 def _target(

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import integers
-from restride.arithmetic import numbers, require_of_type
 from restride.dtypes import Array
 from restride.errors import DescriptorError, ErrorContext, Message, prefixed
 from restride.kernel.shared_constants import MAX_CHANNELS
@@ -18,8 +17,9 @@ from restride.layout import TensorDesc
 from restride.layout.tensor_desc import packed
 from restride.layout.views import from_start
 from restride.ops.perform import source_beside
+from restride.request.arithmetic import numbers, require_of_type
 from restride.tensor.tensor import Tensor
-from restride.weights.request import replaced
+from restride.weights.resizing import replaced
 
 Indices: TypeAlias = Iterable[SupportsIndex] | None
 

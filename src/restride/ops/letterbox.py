@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy, flag, require_word
-from restride.arithmetic import numbers
 from restride.dtypes import Array
 from restride.errors import DescriptorError, warn_caller
 from restride.ops.boxes import Flip, read_boxes, read_flips, read_sizes, refuse_floats
+from restride.request.arithmetic import numbers
 
 PLACES = ("center", "top_left")
 """Places that a letterboxed box may have in its result."""

@@ -12,11 +12,12 @@ from restride.ops.images import Images
 from restride.ops.perform import perform
 from restride.ops.reorder import reorder
 from restride.ops.resample import resample_plan
+from restride.request import Request
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import Boxes, Request
-from restride.weights.request import replaced
+from restride.weights import Boxes
+from restride.weights.resizing import replaced
 
 
 def _visible_part(start: int, stop: int, size: int, flipped: bool) -> tuple[slice, slice]:

@@ -11,7 +11,6 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from restride.arithmetic import Arithmetic
 from restride.dtypes import Array, DType, is_torch_dtype
 from restride.errors import DescriptorError, RestrideError, prefixed, shown
 from restride.kernel import Limits
@@ -22,6 +21,7 @@ from restride.lru import LRU
 from restride.ops.target import Out, require_room
 from restride.plan.lookup import LookupTable
 from restride.plan.steps import Steps
+from restride.request.arithmetic import Arithmetic
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, as_device, empty

@@ -29,12 +29,11 @@ from restride.ops.quantize import warn_of_unit
 from restride.ops.yuv import yuv_to_rgb
 from restride.plan.yuv import FORMATS, FormatName, MatrixName, checked
 from restride.progress import Progress
+from restride.request import Library, ModeName, Request, read_words
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.images import imread, name_of
 from restride.tensor.tensor import Tensor, as_device, empty
-from restride.weights import Request
-from restride.weights.like.libraries import Library, ModeName
 
 PRESETS: dict[str, dict[str, Any]] = {
     "imagenet": {
@@ -495,7 +494,7 @@ def _accepted_images(sizes: tuple[int, int], options: PreprocessOptions, *, says
     if options["input"] == "bgr":
         counted["input 'bgr'"] = 3
     with ErrorContext(f"a recipe of sizes {sizes}"):
-        request, _ = _request(options).settled("u8")
+        request, _ = read_words(_request(options), "u8")
     is_normalized = options["mean"] is not None or options["std"] is not None
     has_one_unit = is_normalized and not np.any(options["fill"])  # a fill is an element of one type
     together = frozenset(_NORMALIZED) if has_one_unit else frozenset[str]()

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy, check_keywords, integer, require_word
-from restride.arithmetic import Numbers, numbers, require_unit
 from restride.dtypes import ELEMENT_TYPES, Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
@@ -21,6 +20,7 @@ from restride.ops.normalized import ORDERS, Order, normalized_table
 from restride.ops.perform import perform, source_beside
 from restride.ops.reorder import Reorder, reorder_plan
 from restride.ops.target import Out, Result, type_asked
+from restride.request.arithmetic import Numbers, numbers, require_unit
 from restride.runtime import is_kp_tensor
 from restride.tensor.arrays import host_array
 from restride.tensor.dlpack import CPU, device_type

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, SupportsIndex
 
-from restride.arithmetic import Numbers, arithmetic
 from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError, ErrorContext
 from restride.kernel import Limits
@@ -16,6 +15,7 @@ from restride.layout.tensor_desc import packed
 from restride.ops.perform import Plan, ViewPlan, perform
 from restride.ops.target import Out, destination, read_layout, type_asked
 from restride.plan.steps import SOURCE, Site, Steps
+from restride.request.arithmetic import Numbers, arithmetic
 from restride.tensor.tensor import Tensor
 
 

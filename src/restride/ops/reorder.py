@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any, SupportsIndex, Unpack
 
 from restride.arguments import check_keywords, list_arguments, require_listed
-from restride.arithmetic import Arithmetic, NumberArguments, Numbers, Rounding
 from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError
 from restride.kernel import Limits
@@ -26,6 +25,7 @@ from restride.ops.target import (
     type_asked,
 )
 from restride.plan.steps import SOURCE, Site, Steps
+from restride.request.arithmetic import Arithmetic, NumberArguments, Numbers, Rounding
 from restride.tensor.arrays import host_array
 from restride.tensor.device import Device
 from restride.tensor.tensor import METHODS, Tensor

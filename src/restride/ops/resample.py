@@ -12,14 +12,6 @@ from typing import Any, SupportsIndex, Unpack
 import numpy as np
 
 from restride.arguments import counts, list_arguments, require_listed
-from restride.arithmetic import (
-    NO_ARITHMETIC,
-    Arithmetic,
-    NumberArguments,
-    Numbers,
-    PostOp,
-    arithmetic,
-)
 from restride.dtypes import ELEMENT_TYPES, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError
 from restride.kernel import KernelSpec, Limits
@@ -52,12 +44,13 @@ from restride.plan.resample import (
     taps_fit,
 )
 from restride.plan.steps import RESULT, SOURCE, Site, Steps, together
+from restride.request import IMAGES_ONLY, Library, ModeName, Request, resized_axes
+from restride.request.arithmetic import NO_ARITHMETIC, Arithmetic, NumberArguments, Numbers, PostOp, arithmetic
+from restride.request.resampling import RequestArguments, RuleArguments
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
-from restride.weights import Request, Resizing, resized_axes, resizing
-from restride.weights.like import IMAGES_ONLY
-from restride.weights.like.libraries import Library, ModeName
-from restride.weights.request import RequestArguments, RuleArguments, replaced
+from restride.weights import Resizing, resizing
+from restride.weights.resizing import replaced
 
 INTERPOLATED_TYPES = tuple(row.name for row in ELEMENT_TYPES.values() if row.bits <= 32 and row.kind != "bool")
 """Element types that can be interpolated; nearest takes every type, and ``is_narrowed`` says when f64 is taken."""

@@ -17,11 +17,11 @@ from restride.ops.perform import cached
 from restride.ops.reorder import reorder
 from restride.ops.resample import not_interpolated, resample
 from restride.plan.two_sources import CODES, light_kernels
+from restride.request import Library, ModeName, Request, read_words, resized_axes
 from restride.tensor.arrays import asarray
 from restride.tensor.images import image_of, imread
 from restride.tensor.tensor import Tensor, empty
-from restride.weights import Request, keeping_aspect, resized_axes
-from restride.weights.like.libraries import Library, ModeName
+from restride.weights import keeping_aspect
 from restride.words import ARGUMENTS
 
 
@@ -167,7 +167,7 @@ def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) ->
     filters: dict[str, Any] = {"sizes": new, "axes": both, "mode": mode, "like": like, "antialias": antialias}
     if like is None and mode in (None, "linear", "cubic") and antialias in (None, True):
         filters |= {"antialias": True, "exclude_outside": True, "cubic_a": -0.5 if mode == "cubic" else None}
-    if desc.dtype == "f64" and Request(**filters).settled("f64")[0].mode != "nearest":
+    if desc.dtype == "f64" and read_words(Request(**filters), "f64")[0].mode != "nearest":
         raise not_interpolated(desc.dtype, has_dtype=False)
     channels = _channels_with_alpha(desc.sizes, both)
     linear_light, premultiply = (flag(name, options.get(name, False)) for name in ("linear_light", "premultiply"))
@@ -257,7 +257,7 @@ def _require_effect(desc: TensorDesc, request: Request, linear_light: bool, prem
     name = "linear_light" if linear_light else "premultiply"
     if premultiply and not has_alpha:
         raise DescriptorError(f"premultiply needs alpha, the last of 2 or 4 channels, image has shape {desc.sizes}")
-    if request.settled(desc.dtype.name)[0].mode == "nearest":
+    if read_words(request, desc.dtype.name)[0].mode == "nearest":
         raise DescriptorError(
             f"{name} True has no effect in mode {request.mode or 'nearest'!r}, which moves elements as they are"
         )

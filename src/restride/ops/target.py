@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from restride.arithmetic import Arithmetic, Numbers, arithmetic
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, OutOfDeviceMemory, prefixed
 from restride.kernel import Limits
@@ -21,6 +20,7 @@ from restride.layout.overlap import (
     written_by,
 )
 from restride.plan.steps import RESULT, SOURCE, Site
+from restride.request.arithmetic import Arithmetic, Numbers, arithmetic
 
 
 class Out(NamedTuple):
@@ -194,7 +194,7 @@ def require_out_of_sum(asked: Asked, src: TensorDesc, out: Out | None) -> None:
 
 
 def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, asked: Asked) -> Arithmetic:
-    """``restride.arithmetic.arithmetic`` with both scalings in the axes of ``src``, also if ``dst`` permutes them."""
+    """``request.arithmetic.arithmetic`` with both scalings in the axes of ``src``, also if ``dst`` permutes them."""
     if isinstance(asked.numbers, Arithmetic):
         return asked.numbers
     full = arithmetic(src, dst, asked.order, asked.numbers)

@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.kernel.shared_constants import (
@@ -65,6 +64,7 @@ from restride.plan.problem import (
 )
 from restride.plan.resample import ELEMENT_COST, FEW_TAPS, PRODUCT_COST
 from restride.plan.steps import Site, Steps
+from restride.request.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.weights import Crops, Shifts, Sums, moved_rows
 from restride.weights.boxes import MAX_TAPS_OF_BOX
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Scaling
 from restride.dtypes import ELEMENT_TYPES, DType
 from restride.kernel import KernelSpec, Limits
 from restride.kernel.shared_constants import (
@@ -62,6 +61,7 @@ from restride.plan.problem import (
     pack_parameters,
 )
 from restride.plan.tiles import Pairs, Region, SharedPlace, walks
+from restride.request.arithmetic import NO_ARITHMETIC, Arithmetic, Scaling
 from restride.weights import Shifts
 
 TYPE_NUMBERS = {name: number for number, name in enumerate(ELEMENT_TYPES)}

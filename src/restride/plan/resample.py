@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import KernelSpec, Limits
 from restride.kernel.shared_constants import (
     GRADIENT,
@@ -50,6 +49,7 @@ from restride.plan.problem import (
     table_bytes,
 )
 from restride.plan.tiles import Pairs, Region, walks
+from restride.request.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_quads, with_edges
 
 # What one invocation computes: cells; or rows; or sums with four taps or four neighbours at once; or one element. All

@@ -8,7 +8,6 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import ByteRange, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.layout.tensor_desc import packed
@@ -17,6 +16,7 @@ from restride.plan.convert import convert_kernels
 from restride.plan.copy import copy_kernels, run_copied
 from restride.plan.fill import pad_kernels, padding_copy_kernels, padding_kernels
 from restride.plan.lookup import LookupTable, lookup_kernels, lookup_walks
+from restride.request.arithmetic import NO_ARITHMETIC, Arithmetic
 
 SOURCE = 0
 RESULT = 1

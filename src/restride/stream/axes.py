@@ -15,10 +15,10 @@ import numpy as np
 
 from restride.dtypes import Array
 from restride.errors import DescriptorError, Message, warn_caller
+from restride.request.numbers import fraction
 from restride.stream.files import library_of
 from restride.stream.lazy import LazyArray
 from restride.stream.tiff import AXES_AND_SIZES, names_of, product, series_of, sizes_of
-from restride.weights.request import fraction
 
 AXES = "tczyx"
 """Names of axes, in the order of OME-Zarr."""

@@ -35,11 +35,11 @@ from restride.ops.operation import Indexed, Operation, Window
 from restride.ops.reorder import Reorder, ReorderArguments, reorder
 from restride.ops.resample import DEFAULT_ARGUMENTS, Resample, ResampleArguments, resample, split_arguments
 from restride.ops.target import Result
+from restride.request import ModeName
+from restride.request.resampling import read_window
 from restride.tensor.arrays import TensorLike, asarray, host_array
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights.like.libraries import ModeName
-from restride.weights.request import read_window
 
 
 @dataclass(frozen=True)

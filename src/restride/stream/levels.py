@@ -9,7 +9,9 @@ from restride.arguments import integer
 from restride.dtypes import DType
 from restride.errors import DescriptorError
 from restride.ops.resample import split_arguments
-from restride.weights.request import fraction, scaled_sizes
+from restride.request import read_words
+from restride.request.numbers import fraction, reals
+from restride.weights.resizing import scaled_sizes
 
 
 def level_sizes(sizes: Sequence[int], factors: Sequence[float], levels: SupportsIndex) -> tuple[tuple[int, ...], ...]:
@@ -26,11 +28,11 @@ def level_sizes(sizes: Sequence[int], factors: Sequence[float], levels: Supports
     count = integer("levels", levels)
     if count < 1:
         raise DescriptorError(f"levels must be 1 or more, got {count}")
-    each = [tuple(sizes)]
+    each, exact = [tuple(sizes)], reals("factors", factors)
     for level in range(count):
         if 0 in each[level]:
             raise DescriptorError(f"level {level} has no elements: levels must be at most {level}")
-        each.append(scaled_sizes(each[level], factors))
+        each.append(scaled_sizes(each[level], exact))
     return tuple(each[:-1])
 
 
@@ -59,5 +61,5 @@ def drifts(rules: Mapping[str, object], dtype: DType) -> bool:
     level to level the errors add up: element 0 of level 4 would be element 15, instead of 7 or 8.
     """
     request, _, _ = split_arguments(rules)
-    mode: str = request.settled(dtype.name)[0].mode
+    mode: str = read_words(request, dtype.name)[0].mode
     return mode == "nearest"

@@ -19,6 +19,7 @@ import numpy as np
 
 from restride.errors import DescriptorError, Message, RestrideError, UnsupportedError, printable, warn_caller
 from restride.files.reading import open_regular
+from restride.request.numbers import fraction
 from restride.stream.chain import Chain
 from restride.stream.files import SourceArray, library_of
 from restride.tensor.tiff import (
@@ -35,7 +36,6 @@ from restride.tensor.tiff import (
     require_sizes,
     swaps,
 )
-from restride.weights.request import fraction
 
 AXES_AND_SIZES = "axes= and pixel_sizes=", "--axes and --pixel-size"
 """The arguments that say what a source does not state, in Python and for a command."""

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
+from restride.request import LIBRARIES
 from restride.vision.picture import MAX_TILES
 from restride.vision.sizes import Size
-from restride.weights.like import LIBRARIES
 
 FILTERS = LIBRARIES["pillow"].numbered_modes
 """Pillow's filters by their numbers, one of which a configuration has as ``resample``."""

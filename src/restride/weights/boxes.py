@@ -24,9 +24,11 @@ import numpy.typing as npt
 
 from restride.dtypes import Array
 from restride.errors import UnsupportedError
+from restride.request import Request
+from restride.request.libraries import LibraryRequest
 from restride.weights.filters import Filter, are_alike, filter_of, rows_of_all
-from restride.weights.like.profile import LibraryRequest
-from restride.weights.request import Request, replaced, resizing, rows_of_sizes
+from restride.weights.like import rows_like
+from restride.weights.resizing import replaced, resizing, rows_of_sizes
 from restride.weights.rows import LibraryRows, Rows, Shifts
 
 MAX_TAPS_OF_BOX = 2048
@@ -282,7 +284,7 @@ class Summed(NamedTuple):
 
 
 def summed_by_filters(boxes: Boxes, extents: Sequence[tuple[int, int]], request: Request) -> Summed:
-    """How boxes are resized by a settled request, unrounded. extents: rows and columns of each box's image.
+    """How boxes are resized, unrounded, by a request in our words. extents: rows and columns of each box's image.
 
     Raises:
         UnsupportedError: one output reads more than an invocation sums.
@@ -341,7 +343,7 @@ def summed_by_library(
         )
     library = library._replace(axes=axes, scales=(None, None))
     for old, new in known:
-        known[old, new] = library._replace(source_sizes=replaced(image, axes, old), old=old, new=new).rows()
+        known[old, new] = rows_like(library._replace(source_sizes=replaced(image, axes, old), old=old, new=new))
     sums = {pair: None if rows is None else _summing_of(rows, library) for pair, rows in known.items()}
     has_rows = any(rows is not None for rows in known.values())
     if not pairs or (not has_rows and (is_moved or not library.keeps_type)):

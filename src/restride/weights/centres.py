@@ -17,8 +17,9 @@ from fractions import Fraction
 import numpy as np
 
 from restride.dtypes import Array
+from restride.request import AREA_MODES
 from restride.weights.coordinates import Ends, Line, line
-from restride.weights.filters import AREA_MODES, Filter
+from restride.weights.filters import Filter
 
 _MAX_IN_64_BITS = 1 << 20
 """Maximum number of elements of an axis for which products of three sizes fit 64 bits."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -98,11 +98,6 @@ def _tf_crop_and_resize(ends: Ends) -> Line:
     return Line.through((end - start) / steps, start) if steps else Line.through(Fraction(0), HALF * (start + end))
 
 
-CoordinatesRule: TypeAlias = Literal[
-    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
-    "tf_crop_and_resize",
-]  # fmt: skip
-
 _RULES: dict[str, Callable[[Ends], Line]] = {
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
@@ -112,9 +107,6 @@ _RULES: dict[str, Callable[[Ends], Line]] = {
     "tf_half_pixel_for_nn": _tf_half_pixel_for_nn,
     "tf_crop_and_resize": _tf_crop_and_resize,
 }
-
-COORDINATES = tuple(_RULES)
-"""Names of the rules."""
 
 
 def line(rule: str, ends: Ends) -> Line:

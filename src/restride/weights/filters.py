@@ -17,20 +17,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from restride.dtypes import Array
+from restride.request import AREA_MODES
 from restride.weights.coordinates import Line
 from restride.weights.rows import Rows, Taps, are_few
-
-NearestRule: TypeAlias = Literal["half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
-
-MODES = ("nearest", "linear", "cubic", "area", "area_weighted")
-AREA_MODES = ("area", "area_weighted")
-NEAREST_RULES: tuple[NearestRule, ...] = get_args(NearestRule)
 
 _RADIUS = {"linear": 1, "cubic": 2}
 """Radius of each filter, in source elements; in output elements if it is antialiased."""

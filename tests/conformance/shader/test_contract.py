@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restride.arithmetic import Arithmetic, Scaling
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import shared_constants
@@ -28,7 +27,9 @@ from restride.plan.problem import (
     multiply_shift,
     pack_parameters,
 )
-from restride.weights import Request, moved_rows, resizing
+from restride.request import Request
+from restride.request.arithmetic import Arithmetic, Scaling
+from restride.weights import moved_rows, resizing
 from restride.weights.boxes import MAX_TAPS_OF_BOX, BoxAxis, _clipped, box_rows
 from restride_conformance import Case
 from restride_conformance.shader.contract import (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights.like.profile import LibraryRequest
+from restride.request.libraries import LibraryRequest
 from restride.weights.rows import LibraryRows, Rule, Shifts, Taps, at_edges, library_rows, on_axis
 
 _Floats = npt.NDArray[np.float32]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights.like.profile import LibraryRequest
+from restride.request.libraries import LibraryRequest
 from restride.weights.rows import LibraryRows, Shifts, Taps, library_rows, on_axis, windowed
 
 _Array = npt.NDArray[np.float64]
@@ -65,8 +65,6 @@ _FILTERS: dict[str, tuple[Callable[[_Array], _Array], float]] = {
     "lanczos": (_lanczos, 3.0),
 }
 """For each filter its function, and its radius in output elements."""
-
-FILTERS = tuple(_FILTERS)
 
 
 def rules(request: LibraryRequest) -> LibraryRows:

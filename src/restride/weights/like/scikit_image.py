@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights.like.profile import LibraryRequest
+from restride.request.libraries import LibraryRequest
 from restride.weights.rows import LibraryRows, Taps, folded_at_edges, library_rows
 
 _MAX = 4.0

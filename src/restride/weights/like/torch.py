@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights.like.profile import LibraryRequest
+from restride.request.libraries import LibraryRequest
 from restride.weights.rows import (
     Index,
     LibraryRows,

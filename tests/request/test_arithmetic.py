@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.arithmetic import ROUNDINGS, Arithmetic, Numbers, Scaling, arithmetic
 from restride.dtypes import DTYPES
 from restride.reference.reorder import entries
+from restride.request.arithmetic import ROUNDINGS, Arithmetic, Numbers, Scaling, arithmetic
 
 F32, U8 = rs.TensorDesc("f32", (2, 8)), rs.TensorDesc("u8", (2, 8))
 

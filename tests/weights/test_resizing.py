@@ -6,7 +6,8 @@ import pytest
 from support.positions import one_axis
 
 from restride.errors import DescriptorError
-from restride.weights import Request, resizing
+from restride.request import Request
+from restride.weights import resizing
 
 
 def test_aspect_ratios_are_kept_by_one_scale():

@@ -1,11 +1,92 @@
-"""Libraries: the meaning of their modes in the words of ``rs.resample``, and the rules that compute their rows."""
+"""Libraries: the meaning of their modes in the words of ``rs.resample``, and what a request to one says."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from restride.weights.like import opencv, pillow, scikit_image, torch
-from restride.weights.like.profile import Profile, mode_of
+
+class LibraryRequest(NamedTuple):
+    """A request to a library: the values on which its choice of arithmetic depends.
+
+    mode: the library's word. dtype: name of the element type. source_sizes: of all axes. axes: those that are resized,
+    with ``old`` sizes before and ``new`` ones after. scales: the scales that coordinates follow; None: they follow the
+    sizes. Sizes, axes and scales are empty as long as the source is not known.
+    """
+
+    like: str
+    profile: Profile
+    mode: str
+    antialias: bool
+    align_corners: bool
+    dtype: str
+    source_sizes: tuple[int, ...] = ()
+    axes: tuple[int, ...] = ()
+    old: tuple[int, ...] = ()
+    new: tuple[int, ...] = ()
+    scales: tuple[float | None, ...] = ()
+
+    @property
+    def keeps_type(self) -> bool:
+        """True if results are rounded to the source's type before they are converted to another."""
+        return self.dtype in self.profile.keeps
+
+    @property
+    def clips(self) -> bool:
+        """True if sums are clipped to the range of the source."""
+        return self.profile.clips
+
+    @property
+    def channels(self) -> int:
+        """Number of elements in all axes after the last resized one."""
+        count = 1
+        for size in self.source_sizes[max(self.axes) + 1 :]:
+            count *= size
+        return count
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A mode of a library.
+
+    choice: the arguments of ``rs.resample`` that mean the same. antialiased: the arguments that change with
+    ``antialias``;
+        None: the library's mode has no antialiasing.
+    free: other arguments of the library that a caller may set.
+    """
+
+    choice: Mapping[str, Any]
+    antialiased: Mapping[str, Any] | None
+    free: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A library: the version that was measured, its default mode, and its modes by its own words.
+
+    numbered_modes: the modes whose constants are 0, 1, 2 and so on. is_flat: it resizes exactly two axes.
+    rounds_sizes: sizes that follow from scales are rounded to nearest even, instead of down.
+    keeps: element types whose results are rounded to the same type before any conversion.
+    clips: sums are clipped to the range of the whole source.
+    coordinates: the rules that the library supports, if not all.
+    """
+
+    library: str
+    default: str
+    modes: Mapping[str, Mode]
+    numbered_modes: tuple[str, ...] = ()
+    is_flat: bool = False
+    rounds_sizes: bool = False
+    keeps: tuple[str, ...] = ()
+    clips: bool = False
+    coordinates: tuple[str, ...] = ()
+
+
+def mode_of(*free: str, antialiased: dict[str, Any] | None = None, **choice: str | float | None) -> Mode:
+    """A ``Mode`` in one line."""
+    return Mode(choice, antialiased, free)
+
 
 _PILLOW_CUBIC = -0.5
 
@@ -22,6 +103,7 @@ _TORCH_CUBIC = mode_of(
 _ONNX = ("coordinates", "roi", "keep_aspect_ratio_policy", "recompute_scale_factor")
 
 _FILTER = mode_of(mode="linear", antialias=True, exclude_outside=True)
+_PILLOW_FILTERS = ("box", "bilinear", "hamming", "bicubic", "lanczos")
 _PILLOW_BICUBIC = mode_of(mode="cubic", cubic_a=_PILLOW_CUBIC, antialias=True, exclude_outside=True)
 
 
@@ -52,8 +134,6 @@ LIBRARIES: dict[str, Profile] = {
             "bicubic": _TORCH_CUBIC,
             "area": mode_of("recompute_scale_factor", mode="area"),
         },
-        rules=torch.rules,
-        follows_sizes=torch.follows_sizes,
         keeps=("u8",),
         coordinates=("half_pixel", "align_corners"),
     ),
@@ -97,9 +177,8 @@ LIBRARIES: dict[str, Profile] = {
     "pillow": Profile(
         "Pillow 13.0.0, Image.resize",
         "bicubic",
-        {"nearest": mode_of(mode="nearest")} | dict.fromkeys(pillow.FILTERS, _FILTER) | {"bicubic": _PILLOW_BICUBIC},
+        {"nearest": mode_of(mode="nearest")} | dict.fromkeys(_PILLOW_FILTERS, _FILTER) | {"bicubic": _PILLOW_BICUBIC},
         ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"),
-        pillow.rules,
         is_flat=True,
         keeps=_INTEGERS,
     ),
@@ -114,7 +193,6 @@ LIBRARIES: dict[str, Profile] = {
         }
         | dict.fromkeys(("linear", "linear_exact", "lanczos4"), mode_of(mode="linear")),
         ("nearest", "linear", "cubic", "area", "lanczos4", "linear_exact", "nearest_exact"),
-        opencv.rules,
         is_flat=True,
         rounds_sizes=True,
         keeps=_INTEGERS,
@@ -123,7 +201,6 @@ LIBRARIES: dict[str, Profile] = {
         "scikit-image 0.26.0, skimage.transform.resize",
         "bilinear",
         {"nearest": mode_of(mode="nearest"), "bilinear": mode_of(mode="linear", antialias=True, antialiased={})},
-        rules=scikit_image.rules,
         clips=True,
     ),
 }
