@@ -49,11 +49,9 @@ ELSEWHERE = {
     "plans of copies, in tests/plan/test_copy.py": ("plan/problem.py", "plan/transpose.py"),
     "copies that tiles do not allow as walks, in tests/plan/test_tiles.py": ("plan/general.py",),
     "plans that run on tensors, in tests/ops/test_perform.py": ("plan/steps.py",),
+    "axes that must be named, in tests/ops/test_resample_channels.py": ("request/channels.py",),
     "libraries side by side, in tests/judges/test_profiles.py": (
-        "reference/like/opencv.py",
-        "reference/like/pillow.py",
-        "reference/like/scikit_image.py",
-        "reference/like/torch.py",
+        "reference/like.py",
         "request/libraries.py",
         "weights/like/opencv.py",
         "weights/like/pillow.py",

@@ -120,14 +120,18 @@ def test_nearest_is_that_of_pillow(dtype: str) -> None:
 def test_wide_integers_are_near_those_of_pillow(mode: str, dtype: str) -> None:
     """Pillow rounds and clamps sums in f64 after each axis; ours are f32, so some are rounded to the integer beside.
 
-    The reference has those sums in f64. Numbers of s32 go to 2^20 here: f32 holds no larger ones exactly.
+    The reference has those sums in f64, of weights rounded to f32: 2^-24 of a weight times numbers to 2^20 is 2^-4 at
+    most, so each axis may round to the integer beside. Numbers of s32 go to 2^20 here: f32 holds no larger ones
+    exactly.
     """
     library = by_pillow(mode)
     for x, sizes in images("uint16", 14):
         wide = x.astype(dtype) * (16 if dtype == "int32" else 1)
         theirs = np.stack([library(image, sizes) for image in wide]).astype(np.int64)
         asked = {"axes": (1, 2), "mode": mode, "like": "pillow"}
-        assert np.array_equal(rs.reference.resample(wide, sizes, **asked), theirs)
+        assert np.abs(rs.reference.resample(wide, sizes, **asked).astype(np.int64) - theirs).max() <= (
+            0 if mode == "nearest" else 2
+        )
         most = 0 if mode == "nearest" else 2 if dtype == "uint16" else 4
         assert np.abs(ours(wide, sizes, mode=mode, like="pillow") - theirs).max() <= most
 
@@ -636,15 +640,6 @@ def test_what_says_the_same_as_a_library_is_no_contradiction(image: Array) -> No
     for mode, said in (("bilinear", {"antialias": True}), ("bicubic", {"cubic_a": -0.5})):
         plain = ours(image, (9, 9), mode=mode, like="pillow")
         assert np.array_equal(ours(image, (9, 9), mode=mode, like="pillow", **said), plain)
-
-
-def test_the_reference_refuses_what_it_does_not_know(image: Array) -> None:
-    with pytest.raises(DescriptorError, match="like 'pil' is not one of torch, onnx"):
-        rs.reference.resample(image, (4, 5), like="pil")
-    with pytest.raises(DescriptorError, match="mode 'cubic' of like 'pillow' is not one of bicubic, box"):
-        rs.reference.resample(image, (4, 5), mode="cubic", like="pillow")
-    with pytest.raises(DescriptorError, match="like 'opencv' resizes two axes, not 3"):
-        rs.reference.resample(image, (4, 5, 6), like="opencv")
 
 
 def test_the_reference_has_the_libraries_and_modes_that_there_are(image: Array) -> None:

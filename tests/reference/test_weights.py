@@ -12,8 +12,7 @@ from support.positions import PAIRS, position, shares, weights_at
 from support.reference_matrix import matrix
 
 from restride.reference import resample
-from restride.reference.coordinates import COORDINATES
-from restride.reference.weights import AREA_MODES, MODES
+from restride.request import AREA_MODES, COORDINATES, MODES
 
 
 class TestWeights:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from support.tensors import assert_equal
 
 import restride as rs
 from restride import reference, xp
-from restride.arguments import as_numpy
+from restride.arguments import as_numpy, fraction, reals
 from restride.compat import cv2, pil
 from restride.compat.torch import interpolate
 from restride.dtypes import DTYPES
+from restride.errors import DescriptorError
 
 # Masks: every door, an argument of the public API that takes an array or numbers.
 
@@ -310,3 +312,29 @@ def test_what_numpy_takes_is_taken_as_it_is():
     assert as_numpy("x", [0.5, 2**40]).dtype == np.float64
     with pytest.raises(rs.DescriptorError, match="x of type list is not one that numpy takes"):
         as_numpy("x", [[1], [2, 3]])
+
+
+def test_numbers_stay_what_they_are() -> None:
+    """Integers and fractions of any library are exact, of any width; floats are not made fractions."""
+    made = reals("scales", (np.int8(2), Fraction(1, 3), np.float32(0.5), 0.1))
+    assert made == (2, Fraction(1, 3), 0.5, 0.1)
+    assert [type(number) for number in made] == [int, Fraction, float, float]
+
+
+def test_a_float_is_the_fraction_that_prints_it() -> None:
+    assert fraction("level", 0.1) == Fraction(1, 10)
+    assert fraction("level", np.int8(3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ((1, True), r"scales\[1\] must be a number, got True"),
+        ((float("nan"),), r"scales\[0\] must be finite, got nan"),
+        ((10**400,), r"scales\[0\] must be a number that f64 has"),
+        (2, "scales must be a sequence of numbers, got 2"),
+    ],
+)
+def test_refusals_name_the_argument_and_the_place(values: object, message: str) -> None:
+    with pytest.raises(DescriptorError, match=message):
+        reals("scales", values)

@@ -30,8 +30,9 @@ from restride.layout.argument import Layout
 from restride.layout.views import BasicIndex
 from restride.ops.operation import Window
 from restride.ops.reorder import ReorderArguments
-from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, require_no_channels
+from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments
 from restride.request import ModeName, resized_axes
+from restride.request.channels import require_no_channels
 from restride.stream.axes import rows_and_columns, stated_axes
 from restride.stream.chain import Chain, WindowedChain, inside, lengths, spelled
 from restride.stream.ends import Source

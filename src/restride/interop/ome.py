@@ -25,15 +25,15 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 import zarr
 
-from restride.arguments import as_bytes, counts, flag, list_arguments
+from restride.arguments import as_bytes, counts, flag, fraction, list_arguments, members
 from restride.dtypes import DTYPES, EXTENSIONS, DType
 from restride.errors import DescriptorError, ErrorContext, Message, StreamError, UnsupportedError, warn_caller
 from restride.files.reading import oddity
 from restride.files.writing import write_file
 from restride.layout import TensorDesc
-from restride.ops.resample import INTERPOLATED_TYPES, looks_like_channels
+from restride.ops.resample import INTERPOLATED_TYPES
 from restride.request import ModeName, Request, read_words
-from restride.request.numbers import fraction, members
+from restride.request.channels import looks_like_channels
 from restride.request.resampling import FilterArguments
 from restride.stream.axes import AXES, KINDS, UNITS, SourceAxis, letters, stated_axes
 from restride.stream.chain import Chain, WindowedChain

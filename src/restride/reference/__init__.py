@@ -1,8 +1,10 @@
 """The numpy reference: a second implementation of every operation, numpy in and out, without a device.
 
-It shares no index, coordinate, rounding or conversion code with the plan or the shaders, so a test passes with a
-mistake only if both make it. It prefers the formula to speed: coordinates are exact fractions, weighted sums are
-evaluated in float64, a conversion is an exact number rounded once.
+Its arguments are read and checked by ``restride.request``, as those of the operations are. From there on it shares no
+index, coordinate, rounding or conversion code with the plan or the shaders, so a test passes with a mistake only if
+both make it; the one exception are the rows of libraries that ``like`` names (``reference/like.py``). It prefers the
+formula to speed: coordinates are exact fractions, weighted sums are evaluated in float64, a conversion is an exact
+number rounded once.
 """
 
 from restride.reference.conversion import convert

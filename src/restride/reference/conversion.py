@@ -9,7 +9,7 @@ import numpy as np
 
 from restride.dtypes import ELEMENT_TYPES, ElementType, as_dtype
 from restride.errors import DescriptorError
-from restride.reference.arguments import Array, as_array, describe
+from restride.reference.arguments import Array, as_array, described
 
 # Elements of every type as exact numbers, each with a sign, an integer and a power of two.
 
@@ -93,7 +93,7 @@ def convert(x: Any, dtype: Any, rounding: str = "nearest_even", saturate: bool =
     array, target = as_array(x), as_dtype(dtype)
     source = as_dtype(array.dtype)
     if rounding not in ROUNDINGS:
-        raise DescriptorError(f"rounding {rounding!r} is not one of {', '.join(ROUNDINGS)}, for {describe(array)}")
+        raise DescriptorError(f"rounding {rounding!r} is not one of {', '.join(ROUNDINGS)}, for {described(array)}")
     if target == source:
         return array.copy()
     flat = array.reshape(-1)

@@ -12,45 +12,26 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+
+from restride.request import CheckedRequest
 
 HALF = Fraction(1, 2)
-
-
-@dataclass(frozen=True)
-class Rules:
-    """All arguments of ``resample`` besides sizes, scales and axes that determine its weights, with its defaults."""
-
-    mode: str = "linear"
-    coordinates: str = "half_pixel"
-    nearest: str = "half_up"
-    cubic_a: Any = -0.75
-    antialias: bool = False
-    exclude_outside: bool = False
-    roi: Any = None
-    keep_aspect_ratio_policy: str = "stretch"
-    input_offsets: Any = None
-    output_offsets: Any = None
-    recompute_scale_factor: bool = False
-
-    @property
-    def has_offsets(self) -> bool:
-        """True if DirectML's offsets replace the coordinate rule."""
-        return self.input_offsets is not None or self.output_offsets is not None
 
 
 @dataclass(frozen=True)
 class ResampledAxis:
     """One axis of a resampling, with those values of the rules that callers pass for each axis.
 
-    scale: output elements for each source element, ``size / source_size`` unless the caller chose it. roi: the first
-    and last edge of tf_crop_and_resize. offsets: DirectML's input and output offset, which replace the rule.
+    scale: output elements for each source element, ``size / source_size`` unless the caller chose it. rules: the words
+    of the request, for all axes. cubic_a: its exact number. roi: the first and last edge of tf_crop_and_resize.
+    offsets: DirectML's input and output offset, which replace the rule.
     """
 
     source_size: int
     size: int
     scale: Fraction
-    rules: Rules
+    rules: CheckedRequest
+    cubic_a: Fraction
     roi: tuple[Fraction, Fraction] | None = None
     offsets: tuple[Fraction, Fraction] | None = None
 
@@ -102,9 +83,6 @@ _FORMULAS: dict[str, Callable[[ResampledAxis, int], Fraction]] = {
     "tf_crop_and_resize": _tf_crop_and_resize,
 }
 
-COORDINATES = tuple(_FORMULAS)
-"""ONNX's names of the rules."""
-
 
 def source_coordinate(axis: ResampledAxis, o: int) -> Fraction:
     """The coordinate that output ``o`` reads; source element j has its centre at j. half_pixel, 2 -> 3, o = 1: 1/2."""
@@ -126,9 +104,6 @@ _ROUNDED: dict[str, Callable[[Fraction], int]] = {
     "floor": math.floor,
     "ceil": math.ceil,
 }
-
-NEAREST = tuple(_ROUNDED)
-"""Names of the roundings of a coordinate to one element."""
 
 
 def nearest_index(axis: ResampledAxis, s: Fraction) -> int:

@@ -6,15 +6,16 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from restride.arguments import integers
+from restride.arguments import counts, unexpected
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import Array, ReferenceRuleArguments, as_array, as_axes, describe
+from restride.errors import ErrorContext, UnsupportedError
+from restride.reference.arguments import Array, ReferenceBackwardArguments, as_array, described
+from restride.reference.axes import MAX_WEIGHTS, resampled_axes
 from restride.reference.conversion import round_once
-from restride.reference.like import answer_like, request_like
-from restride.reference.request import MAX_WEIGHTS
 from restride.reference.resample import nested_sums, sum_bound, sum_limits, unlimited_where, weighted_axes
 from restride.reference.weights import WeightedAxes
+from restride.request import Request, resized_axes
+from restride.request.channels import require_no_channels
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
 
@@ -25,7 +26,7 @@ def resample_backward(
     scales: Any = None,
     axes: Any = None,
     mode: Any = None,
-    **others: Unpack[ReferenceRuleArguments],
+    **others: Unpack[ReferenceBackwardArguments],
 ) -> Array:
     """The gradient of ``resample``'s source, given that of its result: transposed matrices, in f64, rounded once.
 
@@ -53,7 +54,7 @@ def resample_backward(
         >>> rs.reference.resample_backward(np.float32([1, 0, 0, 4]), (2,)).tolist()
         [1.0, 4.0]
     """
-    array, weighted, target = _problem(grad, input_sizes, scales, axes, mode, **others)
+    array, weighted, target = _problem(grad, input_sizes, scales, axes, mode, others)
     with np.errstate(invalid="ignore", over="ignore"):
         return round_once(nested_sums(array.astype(np.float64), weighted), target.dtype)
 
@@ -64,7 +65,7 @@ def resample_backward_limits(
     scales: Any = None,
     axes: Any = None,
     mode: Any = None,
-    **others: Unpack[ReferenceRuleArguments],
+    **others: Unpack[ReferenceBackwardArguments],
 ) -> tuple[Array, Array]:
     """The lowest and the highest correct result of each element, for f32 weights and f32 sums.
 
@@ -73,7 +74,7 @@ def resample_backward_limits(
     already has f32 weights. The bound nevertheless keeps one unit per axis for rounding weights: a device that computes
     a weight in f64, near a tie, may round it to the other f32.
     """
-    array, weighted, target = _problem(grad, input_sizes, scales, axes, mode, **others)
+    array, weighted, target = _problem(grad, input_sizes, scales, axes, mode, others)
     values = array.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         exact = nested_sums(values, weighted)
@@ -83,39 +84,32 @@ def resample_backward_limits(
 
 
 def _problem(
-    grad: object,
-    input_sizes: object,
-    scales: object = None,
-    axes: Any = None,
-    mode: object = None,
-    **others: Unpack[ReferenceRuleArguments],
+    grad: object, input_sizes: Any, scales: Any, axes: Any, mode: Any, others: ReferenceBackwardArguments
 ) -> tuple[Array, WeightedAxes, DType]:
     """Check the arguments; return ``grad`` as an array, the transposed rows of each axis, and the element type."""
-    if unknown := sorted(set(others) - set(ReferenceRuleArguments.__annotations__)):
-        raise TypeError(f"resample_backward has no argument {unknown[0]!r}")
-    rules = dict(others)
+    if not others.keys() <= ReferenceBackwardArguments.__annotations__.keys():
+        listed = {"input_sizes", "scales", "axes", "mode", *ReferenceBackwardArguments.__annotations__}
+        raise unexpected(resample_backward, others, listed)
+    rules: dict[str, Any] = dict(others)
     dtype = rules.pop("dtype", None)
     array = as_array(grad)
     target = as_dtype(array.dtype if dtype is None else dtype)
-    for argument, element in (("grad", as_dtype(array.dtype)), ("dtype", target)):
-        if element.name not in GRADIENT_TYPES:
+    with ErrorContext(described(array)):
+        before = counts("input_sizes", input_sizes)
+        indices = resized_axes(axes, {"input_sizes": before}, array.ndim)
+        sizes = [array.shape[axis] for axis in indices]
+        if axes is None:
+            require_no_channels("grad", array.ndim, sizes, before, rules.get("like"))
+        for argument, element in (("grad", as_dtype(array.dtype)), ("dtype", target)):
+            if element.name not in GRADIENT_TYPES:
+                raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {element}")
+        if max(before, default=0) > MAX_WEIGHTS:
             raise UnsupportedError(
-                f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {element}, for {describe(array)}"
+                f"the reference has axes of at most {MAX_WEIGHTS} elements, not input_sizes {list(before)}"
             )
-    before = integers("input_sizes", input_sizes)
-    indices = as_axes(axes, len(before), array, "input_sizes")
-    if min(before, default=0) < 0:
-        raise DescriptorError(f"input_sizes {list(before)} must be at least 0, for {describe(array)}")
-    if max(before, default=0) > MAX_WEIGHTS:
-        raise UnsupportedError(
-            f"the reference has axes of at most {MAX_WEIGHTS} elements, not input_sizes {list(before)}, for "
-            f"{describe(array)}"
-        )
-    source_sizes = list(array.shape)
-    for axis, size in zip(indices, before, strict=True):
-        source_sizes[axis] = size
-    source = np.broadcast_to(np.zeros((), array.dtype), source_sizes)
-    sizes = [array.shape[axis] for axis in indices]
-    request = request_like(source, sizes, scales, indices, None, {"mode": mode, **rules})
-    rows = weighted_axes(request, answer_like(request))
-    return array, [(axis, of_axis.transposed()) for axis, of_axis in rows], target
+        source_sizes = list(array.shape)
+        for axis, size in zip(indices, before, strict=True):
+            source_sizes[axis] = size
+        source = np.broadcast_to(np.zeros((), array.dtype), source_sizes)
+        weighted, _ = weighted_axes(resampled_axes(source, Request(sizes, scales, indices, mode, **rules)))
+    return array, [(axis, rows.transposed()) for axis, rows in weighted], target

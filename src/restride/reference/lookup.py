@@ -7,7 +7,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from restride.errors import DescriptorError
-from restride.reference.arguments import Array, as_array, as_axes, describe
+from restride.reference.arguments import Array, as_array, described
+from restride.request import resized_axes
 
 
 def lookup(x: Any, table: Any, *, axis: SupportsIndex | None = None) -> Array:
@@ -32,10 +33,10 @@ def lookup(x: Any, table: Any, *, axis: SupportsIndex | None = None) -> Array:
     """
     array, entries = as_array(x), as_array(table)
     if array.dtype not in (np.uint8, np.int8):
-        raise DescriptorError(f"lookup needs elements of u8 or s8, not {describe(array)}")
-    places = () if axis is None else as_axes((axis,), 1, array)
+        raise DescriptorError(f"lookup needs elements of u8 or s8, not {described(array)}")
+    places = () if axis is None else resized_axes((axis,), {}, array.ndim)
     if entries.shape != (*(array.shape[place] for place in places), 256):
-        raise DescriptorError(f"table {describe(entries)} does not fit {describe(array)} along axes {list(places)}")
+        raise DescriptorError(f"table {described(entries)} does not fit {described(array)} along axes {list(places)}")
     number = array.astype(np.int64) - int(np.iinfo(array.dtype).min)
     if not places:
         return np.array(entries[number])

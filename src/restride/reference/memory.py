@@ -17,7 +17,7 @@ import numpy as np
 from restride.arguments import require_unmasked
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc, as_desc
-from restride.reference.arguments import Array, as_array, describe
+from restride.reference.arguments import Array, as_array, described
 from restride.reference.conversion import round_once
 
 # oneDNN's format tags: ``nChw16c`` has the order 0,1,2,3 and one block, 16 of axis 1.
@@ -268,7 +268,7 @@ def to_buffer(array: Any, desc: TensorDesc | str, buffer: Array | None = None) -
     """
     elements, desc = as_array(array), as_desc(desc)
     if elements.shape != tuple(desc.sizes) or desc.dtype != elements.dtype:
-        raise DescriptorError(f"array {describe(elements)} must have the sizes and element type of {desc}")
+        raise DescriptorError(f"array {described(elements)} must have the sizes and element type of {desc}")
     # reshape(-1) comes first, because a view as bytes needs contiguous elements, and rank 0 has no axis to split.
     raw = np.ascontiguousarray(elements).reshape(-1).view(np.uint8)
     needed = extent(desc) * desc.dtype.itemsize

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from restride.arguments import integers
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
-from restride.reference.arguments import Array, as_array, describe
+from restride.reference.arguments import Array, as_array, described
 from restride.reference.conversion import convert
 from restride.reference.memory import read_tag
+from restride.request.arithmetic import Numbers, arithmetic
 
 _LETTERS = "NCDHW"
 
@@ -86,21 +86,24 @@ def reorder(
     sizes = tuple(array.shape[axis] for axis in order)
     old = None if out is None else as_array(out)
     if old is not None and old.shape != sizes:
-        raise DescriptorError(f"out {describe(old)} must have the sizes {list(sizes)} of the result")
+        raise DescriptorError(f"out {described(old)} must have the sizes {list(sizes)} of the result")
     if sum_scale is not None and old is None:
-        raise DescriptorError(f"sum_scale {sum_scale} needs out, the old elements, for {describe(array)}")
+        raise DescriptorError(f"sum_scale {sum_scale} needs out, the old elements, for {described(array)}")
     target = _result_type(array, _layout_type(layout, array), dtype, old)
-    groups = integers("group_sizes", group_sizes) if group_sizes is not None else (1,) * array.ndim
-    if len(groups) != array.ndim or min(groups, default=1) < 1:
-        raise DescriptorError(f"group_sizes {list(groups)} must be one integer >= 1 an axis of {describe(array)}")
+    numbers = Numbers(
+        *(src_scale, src_zero_point, dst_scale, dst_zero_point, sum_scale, group_sizes, rounding, saturate, post_ops),
+        rounds_first,
+    )
+    arithmetic(described(array), TensorDesc(target, sizes), order, numbers)  # checks them
+    groups = (1,) * array.ndim if group_sizes is None else tuple(map(int, group_sizes))
     dst_groups = tuple(groups[axis] for axis in order)
     steps = ReorderSteps(
         order,
-        src_scale=entries("src_scale", src_scale, array.shape, groups, neutral=1),
-        src_zero_point=entries("src_zero_point", src_zero_point, array.shape, groups, neutral=0),
-        dst_scale=entries("dst_scale", dst_scale, sizes, dst_groups, neutral=1),
-        dst_zero_point=entries("dst_zero_point", dst_zero_point, sizes, dst_groups, neutral=0),
-        sum_scale=entries("sum_scale", sum_scale, (), (), neutral=0),
+        src_scale=entries(src_scale, array.shape, groups, neutral=1),
+        src_zero_point=entries(src_zero_point, array.shape, groups, neutral=0),
+        dst_scale=entries(dst_scale, sizes, dst_groups, neutral=1),
+        dst_zero_point=entries(dst_zero_point, sizes, dst_groups, neutral=0),
+        sum_scale=entries(sum_scale, (), (), neutral=0),
         rounds_first=rounds_first,
         flushes=flush,
         post_ops=tuple(map(tuple, post_ops or ())),
@@ -119,7 +122,7 @@ def _result_type(array: Array, layout_type: DType | None, dtype: object, old: An
     types = {argument: element for argument, element in named.items() if element is not None}
     if len(set(types.values())) > 1:
         listed = ", ".join(f"{argument} {element}" for argument, element in types.items())
-        raise DescriptorError(f"the element types of {listed} must be one, for {describe(array)}")
+        raise DescriptorError(f"the element types of {listed} must be one, for {described(array)}")
     return next(iter(types.values()), as_dtype(array.dtype))
 
 
@@ -129,7 +132,7 @@ def _layout_type(layout: TensorDesc | str | None, array: Array) -> DType | None:
         return None
     desc = TensorDesc.parse(layout) if isinstance(layout, str) else layout
     if tuple(desc.sizes) != array.shape:
-        raise DescriptorError(f"layout {desc} must have the sizes of the source {describe(array)}")
+        raise DescriptorError(f"layout {desc} must have the sizes of the source {described(array)}")
     return desc.dtype
 
 
@@ -147,7 +150,7 @@ def _axis_order(layout: TensorDesc | str | None, array: Array) -> tuple[int, ...
             raise DescriptorError(f"layout {layout!r} must have a letter for each axis on both sides of the arrow")
         _require_a_letter_for_each_axis(side, layout, array)
     if set(source) != set(destination):
-        raise DescriptorError(f"layout {layout!r} must have the same letters on both sides, for {describe(array)}")
+        raise DescriptorError(f"layout {layout!r} must have the same letters on both sides, for {described(array)}")
     return tuple(source.index(letter) for letter in destination)
 
 
@@ -155,7 +158,7 @@ def _require_name_or_tag(layout: str, array: Array) -> None:
     if layout.upper() != layout:  # a tag has small letters, at least those of its blocks
         order, _ = read_tag(layout)
         if len(order) != array.ndim:
-            raise DescriptorError(f"tag {layout!r} names {len(order)} axes, but {describe(array)} has {array.ndim}")
+            raise DescriptorError(f"tag {layout!r} names {len(order)} axes, but {described(array)} has {array.ndim}")
         return
     if not layout or set(layout) - set(_LETTERS):
         raise DescriptorError(f"layout {layout!r} must be made of the letters {' '.join(_LETTERS)}")
@@ -166,7 +169,7 @@ def _require_a_letter_for_each_axis(name: str, layout: str, array: Array) -> Non
     if len(set(name)) != len(name):
         raise DescriptorError(f"layout {layout!r} must have each letter at most once")
     if len(name) != array.ndim:
-        raise DescriptorError(f"layout {layout!r} names {len(name)} axes, but {describe(array)} has {array.ndim}")
+        raise DescriptorError(f"layout {layout!r} names {len(name)} axes, but {described(array)} has {array.ndim}")
 
 
 # Computes scales, zero points, the sum and post-ops, in the order that oneDNN specifies.
@@ -201,31 +204,24 @@ class ReorderSteps:
         return self.sum_scale is None and not self.post_ops and all(values is None for values in sides)
 
 
-def entries(
-    argument: str, value: object, sizes: Sequence[int], group_sizes: Sequence[int], neutral: float
-) -> Array | None:
+def is_neutral(value: object, neutral: float) -> bool:
+    """True if a scale or zero point is absent, or ``neutral`` everywhere."""
+    return value is None or bool((convert(value, np.float32) == neutral).all())
+
+
+def entries(value: object, sizes: Sequence[int], group_sizes: Sequence[int], neutral: float) -> Array | None:
     """A scale or zero point as one f32 for each element of ``sizes``; None if it is absent or ``neutral`` everywhere.
 
     Index i along an axis uses entry ``i // group``: 2 scales a and b, group 3, size 5 are a a a b b.
-
-    Raises:
-        DescriptorError: the array does not broadcast against the sizes.
     """
-    if value is None:
+    if is_neutral(value, neutral):
         return None
     values = array = convert(value, np.float32)
     for axis in range(len(sizes) if array.ndim == len(sizes) else 0):
         size, group, count = sizes[axis], group_sizes[axis], array.shape[axis]
         if count not in {1, size} and count == -(-size // group):
             values = np.take(values, np.arange(size) // group, axis)
-    try:
-        values = np.broadcast_to(values, sizes)
-    except ValueError:
-        raise DescriptorError(
-            f"{argument} of sizes {list(array.shape)} must broadcast against {list(sizes)}, "
-            f"group_sizes {list(group_sizes)}"
-        ) from None
-    return None if (values == neutral).all() else values
+    return np.broadcast_to(values, sizes)
 
 
 def compute(array: Array, old: Array | None, steps: ReorderSteps, rounding: str) -> Array:

@@ -13,15 +13,18 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from restride.arguments import integers
-from restride.dtypes import ELEMENT_TYPES, DType, as_dtype
-from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import Array, ReferenceResampleArguments, as_array, describe
+from restride.arguments import integers, unexpected
+from restride.dtypes import ELEMENT_TYPES, DType, DTypeLike, as_dtype
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed
+from restride.layout import TensorDesc
+from restride.reference.arguments import Array, ReferenceResampleArguments, as_array, described
+from restride.reference.axes import ResampledAxes, resampled_axes
 from restride.reference.conversion import convert
-from restride.reference.like import answer_like, clipped_like, request_like, rounding_between_like, rounding_like
-from restride.reference.reorder import entries, reorder
-from restride.reference.request import ReferenceRequest
-from restride.reference.weights import Answer, WeightedAxes, weight_rows
+from restride.reference.like import LibraryAnswer, clipped_like, rounding_like, rows_of
+from restride.reference.reorder import is_neutral, reorder
+from restride.reference.weights import WeightedAxes, weight_rows
+from restride.request import Request
+from restride.request.arithmetic import Numbers, arithmetic
 
 # Bounds the error of nested weighted sums that are evaluated in f32; the derivation is below.
 
@@ -167,44 +170,38 @@ NEUTRAL = {"src_scale": 1, "src_zero_point": 0, "dst_scale": 1, "dst_zero_point"
 _STEPS = (*NEUTRAL, "sum_scale", "post_ops", "rounding", "saturate", "out")
 """Arguments that ``resample`` shares with ``reorder``."""
 
+_NUMBERS = frozenset(Numbers._fields)
+
 
 @dataclass(frozen=True, eq=False)
 class ResampleCall:
     """A checked call of ``resample``.
 
-    answer: the result as the library named by ``like`` computes it; None if the request's rules give it. steps: the
-    arithmetic, as arguments of ``reorder``.
+    weighted: the rows of weights along each axis, in the order of their sums. integers: the exact result, if a library
+    computes it in integers; else None. steps: the arithmetic, as arguments of ``reorder``.
     """
 
-    request: ReferenceRequest
-    answer: Answer | None
-    extrapolation_value: float
+    axes: ResampledAxes
+    weighted: WeightedAxes
+    integers: Array | None
     target: DType
     steps: dict[str, Any]
 
     @property
     def array(self) -> Array:
         """The source."""
-        return self.request.array
+        return self.axes.array
 
     @property
     def moves(self) -> bool:
         """True if elements are moved unchanged, whatever their type."""
-        return self.request.rules.mode == "nearest"
+        return self.axes.request.mode == "nearest"
 
     @property
-    def weighted(self) -> WeightedAxes:
-        """The rows of weights along each axis."""
-        return weighted_axes(self.request, self.answer)
-
-    @property
-    def integers(self) -> Array | None:
-        """The exact result, if a library computes it in integers; else None."""
-        if self.answer is None or isinstance(self.answer, list):
-            return None
-        key = self.request.resized([slice(part.start, part.stop) for part in self.request.parts], slice(None))
-        exact: Array = self.answer[tuple(key)].astype(np.float64)
-        return exact
+    def rounding_between(self) -> str | None:
+        """How a library rounds the sums along one axis before the next axis; None: it does not."""
+        library = self.axes.library
+        return rounding_like(library) if library is not None and library.like == "pillow" else None
 
     @property
     def extrapolated(self) -> Array:
@@ -217,55 +214,65 @@ class ResampleCall:
         return beyond
 
 
-def says_f32(dtype: object, out: object) -> bool:
+def says_f32(dtype: DTypeLike | None, out: object) -> bool:
     """True if the result is said to be f32: f64 elements are then rounded to f32 before they are interpolated."""
     asked = as_array(out).dtype if dtype is None and out is not None else dtype
     return asked is not None and as_dtype(asked) == "f32"
 
 
-def weighted_axes(request: ReferenceRequest, answer: Answer | None) -> WeightedAxes:
-    """The rows of weights along each axis: a library's own, or those of the request's rules."""
-    if isinstance(answer, list):
-        parts = dict(zip(request.axes, request.parts, strict=True))
-        return [(axis, rows.part(parts[axis])) for axis, rows in answer]
-    return [
-        (axis, weight_rows(how, part.start, part.stop))
-        for axis, how, part in zip(request.axes, request.how, request.parts, strict=True)
-    ]
+def weighted_axes(axes: ResampledAxes) -> tuple[WeightedAxes, LibraryAnswer | None]:
+    """The rows of weights along each axis, the library's own if it has some; and how it computes with them."""
+    answer = None
+    if axes.library is not None:
+        answer = rows_of(axes.library, axes.parts)
+    if answer is not None:
+        return answer.rows, answer
+    each = zip(axes.axes, axes.how, axes.parts, strict=True)
+    return [(axis, weight_rows(how, part.start, part.stop)) for axis, how, part in each], None
 
 
 def problem_of(
-    x: object,
-    sizes: object = None,
-    scales: object = None,
-    axes: object = None,
-    mode: object = None,
-    **others: Unpack[ReferenceResampleArguments],
+    x: object, sizes: Any, scales: Any, axes: Any, mode: Any, others: ReferenceResampleArguments
 ) -> ResampleCall:
     """Check the arguments of ``resample``."""
-    if unknown := sorted(set(others) - set(ReferenceResampleArguments.__annotations__)):
-        raise TypeError(f"resample has no argument {unknown[0]!r}")
+    if not others.keys() <= ReferenceResampleArguments.__annotations__.keys():
+        listed = {"sizes", "scales", "axes", "mode", *ReferenceResampleArguments.__annotations__}
+        raise unexpected(resample, others, listed)
     array = as_array(x)
-    rules: dict[str, Any] = {"mode": mode, **others}
-    steps = {name: rules.pop(name) for name in _STEPS if name in rules}
-    extrapolation_value, dtype = rules.pop("extrapolation_value", 0.0), rules.pop("dtype", None)
-    request = request_like(array, sizes, scales, axes, rules.pop("window", None), rules)
-    if request.rules.mode != "nearest" and array.dtype == np.float64 and says_f32(dtype, steps.get("out")):
+    with ErrorContext(described(array)):
+        return _checked(array, Request(sizes, scales, axes, mode), dict(others))
+
+
+def _checked(array: Array, first: Request, arguments: dict[str, Any]) -> ResampleCall:
+    steps = {name: arguments.pop(name) for name in _STEPS if name in arguments}
+    dtype = arguments.pop("dtype", None)
+    resampled = resampled_axes(array, first._replace(**arguments))
+    weighted, answer = weighted_axes(resampled)
+    moves = resampled.request.mode == "nearest"
+    if not moves and array.dtype == np.float64 and says_f32(dtype, steps.get("out")):
         array = convert(array, as_dtype("f32"))
-        request = replace(request, array=array)
-    if request.rules.mode != "nearest" and as_dtype(array.dtype).name not in INTERPOLATED_TYPES:
+        resampled = replace(resampled, array=array)
+    if not moves and as_dtype(array.dtype).name not in INTERPOLATED_TYPES:
         raise UnsupportedError(
-            f"{request.rules.mode} resampling takes element types {', '.join(INTERPOLATED_TYPES)}, not "
-            f"{describe(array)}"
+            f"elements of type {as_dtype(array.dtype)} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} "
+            f"are"
         )
     old = None if steps.get("out") is None else as_array(steps["out"])
-    target = as_dtype(dtype if dtype is not None else array.dtype if old is None else old.dtype)
-    if old is not None:
-        parts = request.resized([len(part) for part in request.parts], None)
-        new = [size if part is None else part for size, part in zip(array.shape, parts, strict=True)]
-        if list(old.shape) != new or target != old.dtype:
-            raise DescriptorError(f"out {describe(old)} must have the sizes {new} and the type {target} of the result")
-    return ResampleCall(request, answer_like(request), extrapolation_value, target, steps)
+    with prefixed("dtype"):
+        target = as_dtype(dtype if dtype is not None else array.dtype if old is None else old.dtype)
+    parts = resampled.resized([part.stop - part.start for part in resampled.parts], None)
+    new = tuple(size if part is None else part for size, part in zip(array.shape, parts, strict=True))
+    if old is not None and (old.shape != new or target != old.dtype):
+        raise DescriptorError(
+            f"out {described(old)} must have the sizes {list(new)} and the type {target} of the result"
+        )
+    if steps.get("sum_scale") is not None and old is None:
+        raise DescriptorError(f"sum_scale {steps['sum_scale']} needs out, the old elements")
+    sums = TensorDesc(array.dtype if moves else "f32", new)
+    numbers = Numbers(**{name: value for name, value in steps.items() if name in _NUMBERS})
+    arithmetic(sums, TensorDesc(target, new), range(len(new)), numbers)  # checks them
+    integers = answer.integers(array) if answer is not None and answer.is_of_integers else None
+    return ResampleCall(resampled, weighted, integers, target, steps)
 
 
 def resample(
@@ -293,9 +300,9 @@ def resample(
             elements that the output element covers, if only in part), ``"area_weighted"`` (by how much of each it
             covers), for INTERPOLATED_TYPES, and for f64 with ``dtype`` f32, first rounded to it. With ``like``, one of
             the library's modes.
-        others: arguments by name:
+        others: arguments by name, as of ``rs.resample``:
 
-            coordinates: a name in ``restride.reference.coordinates``; default: ``"half_pixel"``.
+            coordinates: one of ``restride.request.COORDINATES``; default: ``"half_pixel"``.
             nearest: how mode nearest rounds: ``"half_up"`` (default), ``"round_prefer_floor"``,
                 ``"round_prefer_ceil"``, ``"floor"``, ``"ceil"``.
             cubic_a: coefficient of mode cubic; default: -0.75.
@@ -309,8 +316,7 @@ def resample(
                 for each axis; default: 1/2.
             output_offsets: see ``input_offsets``; default: -1/2.
             recompute_scale_factor: coordinates follow the sizes even if ``scales`` are given.
-            like: the library to imitate, in integers if it computes in integers (``restride.reference.like``). Other
-                arguments take effect too, even if the library does not have them.
+            like: the library to imitate, in integers if it computes in integers (``restride.reference.like``).
             window: slices of the result along ``axes``: only that part is computed.
             dtype: element type of the result; default: that of ``out``, of ``x``.
             src_scale, src_zero_point, dst_scale, dst_zero_point, sum_scale, post_ops, rounding: applied to the
@@ -332,7 +338,7 @@ def resample(
         >>> rs.reference.resample(np.float32([0, 8]), (4,)).tolist()
         [0.0, 2.0, 6.0, 8.0]
     """
-    problem = problem_of(x, sizes, scales, axes, mode, **others)
+    problem = problem_of(x, sizes, scales, axes, mode, others)
     if problem.moves:
         return _nearest_result(problem)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -356,7 +362,7 @@ def resample_bound(
         >>> rs.reference.resample_bound(np.float32([0, 8]), (4,)).tolist()
         [0.0, 0.0, 0.0, 0.0]
     """
-    problem = problem_of(x, sizes, scales, axes, mode, **others)
+    problem = problem_of(x, sizes, scales, axes, mode, others)
     if problem.moves:
         return np.zeros(_nearest_result(problem).shape)
     with np.errstate(invalid="ignore"):
@@ -390,7 +396,7 @@ def resample_limits(
         >>> low.tolist(), high.tolist()
         ([0, 2, 3], [0, 2, 3])
     """
-    problem = problem_of(x, sizes, scales, axes, mode, **others)
+    problem = problem_of(x, sizes, scales, axes, mode, others)
     if problem.moves:
         answer = _nearest_result(problem)
         return answer, answer
@@ -408,7 +414,7 @@ def _nearest_result(problem: ResampleCall) -> Array:
     for axis, rows in problem.weighted:
         result = np.take(result, rows.index[:, 0] if rows.index.size else [], axis)
     result = np.array(result, order="C")
-    number = problem.extrapolation_value
+    number = problem.axes.request.extrapolation_value
     if isinstance(number, int | np.integer) and result.dtype.kind in "iu":
         bounds = np.iinfo(result.dtype)
         value = np.array(min(max(int(number), bounds.min), bounds.max), result.dtype)
@@ -422,17 +428,17 @@ def _sums(problem: ResampleCall) -> Array:
     """The weighted sums in f64, which holds every interpolated type."""
     if problem.integers is not None:
         return problem.integers
-    if (rounding := rounding_between_like(problem.request)) is not None:
+    if (rounding := problem.rounding_between) is not None:
         return rounded_sums(problem.array, problem.weighted, rounding)[0]
     sums = nested_sums(problem.array.astype(np.float64), problem.weighted)
-    value = convert(np.float64(problem.extrapolation_value), np.float32)
+    value = convert(np.float64(problem.axes.request.extrapolation_value), np.float32)
     return np.where(problem.extrapolated, value.astype(np.float64), sums)
 
 
 def _bound(problem: ResampleCall) -> Array:
     if problem.integers is not None:
         return np.zeros(problem.integers.shape)
-    if (rounding := rounding_between_like(problem.request)) is not None:
+    if (rounding := problem.rounding_between) is not None:
         return rounded_sums(problem.array, problem.weighted, rounding)[1]
     bound = sum_bound(problem.array, problem.array.astype(np.float64), problem.weighted)
     return np.where(problem.extrapolated, 0.0, bound)
@@ -440,13 +446,12 @@ def _bound(problem: ResampleCall) -> Array:
 
 def _apply_arithmetic(problem: ResampleCall, sums: Array) -> Array:
     """The f64 sums if there is no arithmetic; else f32: the rounded sums after the steps of ``reorder``."""
-    sums = clipped_like(problem.request, sums)
-    if (rounding := rounding_like(problem.request)) is not None:
+    sums = clipped_like(problem.axes.library, problem.array, sums)
+    if (rounding := rounding_like(problem.axes.library)) is not None:
         sums = convert(sums, problem.array.dtype, rounding).astype(np.float64)
     steps = problem.steps
-    present = [entries(name, steps.get(name), sums.shape, (1,) * sums.ndim, by) for name, by in NEUTRAL.items()]
-    present.append(entries("sum_scale", steps.get("sum_scale"), (), (), neutral=0))
-    if all(values is None for values in present) and not steps.get("post_ops"):
+    changes = any(not is_neutral(steps.get(name), by) for name, by in {**NEUTRAL, "sum_scale": 0}.items())
+    if not (changes or steps.get("post_ops")):
         return sums
     old = None if steps.get("out") is None else convert(steps["out"], np.float32)
     return reorder(convert(sums, np.float32), **(steps | {"out": old}))
@@ -519,7 +524,7 @@ def strided_slice(
     array = as_array(x)
     rank = array.ndim
     if rank == 0:
-        raise DescriptorError(f"strided_slice needs 1 to 8 dimensions, not {describe(array)}")
+        raise DescriptorError(f"strided_slice needs 1 to 8 dimensions, not {described(array)}")
     windows = {
         "offsets": integers("offsets", offsets),
         "sizes": integers("sizes", sizes),
@@ -530,12 +535,12 @@ def strided_slice(
     for argument, values in windows.items():
         if len(values) != rank:
             raise DescriptorError(
-                f"{argument} {list(values)} must have one value for each of the {rank} axes of {describe(array)}"
+                f"{argument} {list(values)} must have one value for each of the {rank} axes of {described(array)}"
             )
     taken = []
     for axis in range(rank):
         offset, size, stride = (windows[argument][axis] for argument in ("offsets", "sizes", "strides"))
-        where = f"of axis {axis} in {describe(array)}"
+        where = f"of axis {axis} in {described(array)}"
         if offset < 0:
             raise DescriptorError(f"offset {offset} is negative; offsets {where} must be at least 0")
         if size < 1:

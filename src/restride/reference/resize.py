@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from restride.errors import DescriptorError
-from restride.reference.arguments import Array, ReferenceResampleArguments, as_array, describe
+from restride.reference.arguments import Array, ReferenceResampleArguments, as_array, described
 from restride.reference.resample import resample, resample_limits
 
 _F32_UNIT = 2.0**-24  # largest relative error of one rounding to f32
@@ -80,7 +80,7 @@ def resize_limits(
 def _light(array: Array, channels: int | None, linear_light: bool, premultiply: bool) -> Array:
     """The f32 values to resample: light, or codes, times alpha if premultiplied, each rounded once; alpha unchanged."""
     if array.dtype not in (np.uint8, np.uint16):
-        raise DescriptorError(f"codes are u8 or u16, not {describe(array)}")
+        raise DescriptorError(f"codes are u8 or u16, not {described(array)}")
     light = array.astype(np.float64)
     if linear_light:
         part = light / np.iinfo(array.dtype).max

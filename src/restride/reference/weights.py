@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -22,10 +22,6 @@ from restride.reference.coordinates import ResampledAxis, is_extrapolated, neare
 #
 # Sources: ONNX operators, Resize (linear, cubic, antialias, exclude_outside); Keys, Cubic convolution interpolation
 # (1981); torch, adaptive_avg_pool1d (area); TensorFlow, ResizeArea (area_weighted).
-
-MODES = ("nearest", "linear", "cubic", "area", "area_weighted")
-
-AREA_MODES = ("area", "area_weighted")
 
 _RADIUS = {"linear": 1, "cubic": 2}
 
@@ -68,7 +64,7 @@ def _raw_weights(axis: ResampledAxis, s: Fraction) -> dict[int, int]:
     reached = {}
     for j in range(math.floor(s - radius) + 1, math.ceil(s + radius)):
         distance = abs(j * s.denominator - s.numerator) * widened.numerator
-        reached[j] = one - distance if axis.rules.mode == "linear" else _keys(distance, one, axis.rules.cubic_a)
+        reached[j] = one - distance if axis.rules.mode == "linear" else _keys(distance, one, axis.cubic_a)
     return reached
 
 
@@ -170,36 +166,3 @@ def weight_rows(axis: ResampledAxis, start: int, stop: int) -> ReferenceRows:
 
 WeightedAxes = Sequence[tuple[int, ReferenceRows]]
 """Axes of an array, each with its rows of weights."""
-
-# The integer arithmetic of libraries: converts weights to integers, and sums integers with them.
-
-Answer = Array | list[tuple[int, ReferenceRows]]
-"""The whole result if a library computes it in integers, else the rows of weights whose sums it approximates."""
-
-
-def picks(indices: Sequence[int], columns: int) -> ReferenceRows:
-    """Rows that each have one element, with weight 1."""
-    return ReferenceRows.of([[(at, 1.0)] for at in indices], columns)
-
-
-def integer_sums(values: Array, axis: int, rows: ReferenceRows) -> Array:
-    """Sums of integers with integer weights, which f64 holds exactly."""
-    sums: Array = rows.times(values.astype(np.float64), axis).astype(np.int64)
-    return sums
-
-
-def in_steps(rows: ReferenceRows, whole: Callable[[float], int]) -> ReferenceRows:
-    """The rows with weights that ``whole`` converts to integers."""
-    weight = np.array([[whole(value) for value in row] for row in rows.weight.tolist()], np.float64)
-    return ReferenceRows(rows.index, weight.reshape(rows.weight.shape), rows.columns, rows.extrapolated)
-
-
-def half_away(value: float) -> int:
-    """The nearest integer, halves away from zero."""
-    return int(value - 0.5) if value < 0 else int(value + 0.5)
-
-
-def shifted(sums: Array, places: int) -> Array:
-    """The sums divided by ``2^places`` as bytes: rounded to nearest, halves up, and clamped to 0 to 255."""
-    clamped: Array = np.clip((sums + (1 << places >> 1)) >> places, 0, 255)
-    return clamped

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from restride.errors import DescriptorError
-from restride.reference.arguments import Array, as_array, describe
+from restride.reference.arguments import Array, as_array, described
 
 _RED_AND_BLUE = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722)}
 
@@ -46,7 +46,7 @@ def yuv_to_rgb(
     """
     array = as_array(frame)
     if array.ndim < 2 or array.dtype != np.uint8 or array.shape[-2] % 3 or array.shape[-1] % 2:
-        raise DescriptorError(f"yuv_to_rgb needs u8 of sizes [..., 3/2 rows, columns], not {describe(array)}")
+        raise DescriptorError(f"yuv_to_rgb needs u8 of sizes [..., 3/2 rows, columns], not {described(array)}")
     *frames, height, columns = array.shape
     rows = height // 3 * 2
     luma = array[..., :rows, :].astype(np.int64)

@@ -14,10 +14,9 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict
 
 import numpy as np
 
-from restride.arguments import integers
+from restride.arguments import LIMIT, Exact, finite, integers, real, reals
 from restride.errors import DescriptorError, Message, did_you_mean, shown
 from restride.request.libraries import LIBRARIES, OTHER_NAMES, Library, LibraryRequest, Mode, Profile
-from restride.request.numbers import Exact, finite, real, reals
 
 MODES = ("nearest", "linear", "cubic", "area", "area_weighted")
 AREA_MODES = ("area", "area_weighted")
@@ -253,6 +252,17 @@ def require_products(request: CheckedRequest, old: Sequence[int], products: Sequ
                 f"sizes {request.sizes} and scales {request.scales} contradict each other: "
                 f"{before} * {scale} is {product}, not {size}"
             )
+
+
+def require_countable(scales: Sequence[Exact], old: Sequence[int], products: Sequence[Exact]) -> None:
+    """Require that ``products``, sizes before times scales, are below what any size can be.
+
+    Raises:
+        DescriptorError: one is not.
+    """
+    for place, (scale, before, product) in enumerate(zip(scales, old, products, strict=True)):
+        if product >= LIMIT:
+            raise DescriptorError(f"scales[{place}] {scale} makes 2^512 elements or more of {before}")
 
 
 def require_elements(axes: Sequence[int], old: Sequence[int], new: Sequence[int]) -> None:

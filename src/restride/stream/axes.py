@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from restride.arguments import fraction
 from restride.dtypes import Array
 from restride.errors import DescriptorError, Message, warn_caller
-from restride.request.numbers import fraction
 from restride.stream.files import library_of
 from restride.stream.lazy import LazyArray
 from restride.stream.tiff import AXES_AND_SIZES, names_of, product, series_of, sizes_of

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex
 
-from restride.arguments import integer
+from restride.arguments import fraction, integer, reals
 from restride.dtypes import DType
 from restride.errors import DescriptorError
 from restride.ops.resample import split_arguments
 from restride.request import read_words
-from restride.request.numbers import fraction, reals
 from restride.weights.resizing import scaled_sizes
 
 

@@ -17,9 +17,9 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from restride.arguments import fraction
 from restride.errors import DescriptorError, Message, RestrideError, UnsupportedError, printable, warn_caller
 from restride.files.reading import open_regular
-from restride.request.numbers import fraction
 from restride.stream.chain import Chain
 from restride.stream.files import SourceArray, library_of
 from restride.tensor.tiff import (

@@ -13,17 +13,17 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeVar
 
-from restride.arguments import LIMIT
+from restride.arguments import Exact
 from restride.errors import DescriptorError, UnsupportedError
 from restride.lru import cached_property
 from restride.request.libraries import LibraryRequest
-from restride.request.numbers import Exact
 from restride.request.resampling import (
     CheckedRequest,
     Request,
     has_offsets,
     read_request,
     read_window,
+    require_countable,
     require_elements,
     require_products,
 )
@@ -286,10 +286,6 @@ def scaled_sizes(sizes: Sequence[int], scales: Sequence[Exact], *, rounds: bool 
     Raises:
         DescriptorError: more than any size can be.
     """
-    scaled = []
-    for place, (size, scale) in enumerate(zip(sizes, scales, strict=True)):
-        product = size * scale
-        if product >= LIMIT:
-            raise DescriptorError(f"scales[{place}] {scale} makes 2^512 elements or more of {size}")
-        scaled.append(round(product) if rounds else int(product))
-    return tuple(scaled)
+    products = [size * scale for size, scale in zip(sizes, scales, strict=True)]
+    require_countable(scales, sizes, products)
+    return tuple([round(product) if rounds else int(product) for product in products])
