@@ -194,7 +194,7 @@ def require_out_of_sum(asked: Asked, src: TensorDesc, out: Out | None) -> None:
 
 
 def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, asked: Asked) -> Arithmetic:
-    """``request.arithmetic.arithmetic`` with both scalings in the axes of ``src``, also if ``dst`` permutes them."""
+    """``arithmetic`` of the request with both scalings in the axes of ``src``, also if ``dst`` permutes them."""
     if isinstance(asked.numbers, Arithmetic):
         return asked.numbers
     full = arithmetic(src, dst, asked.order, asked.numbers)
