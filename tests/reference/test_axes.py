@@ -112,6 +112,8 @@ def test_a_gradient_is_refused_alike(arguments: dict[str, Any]) -> None:
     "arguments",
     [
         {"src_scale": [1, 2]},
+        *({"layout": name} for name in ("NCX", "NN", "NHWC", "", "nhwc", "nChw16c", "nc16c", "ncc", "nc x")),
+        *({"layout": name} for name in ("AB->BX", "AA->AA", "A1->1A", "HW->NC", "HW->", "HW->nc16c")),
         {"src_scale": np.ones((1, 2, 3))},
         {"layout": "HW->WH", "dst_scale": [1, 2, 3]},
         {"src_scale": [[1, 2]], "group_sizes": (1, 1)},

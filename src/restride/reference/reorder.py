@@ -11,17 +11,15 @@ import numpy as np
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
+from restride.layout.argument import Layout, axis_order, laid_out
 from restride.reference.arguments import Array, as_array, described
 from restride.reference.conversion import convert
-from restride.reference.memory import read_tag
 from restride.request.arithmetic import Numbers, arithmetic
-
-_LETTERS = "NCDHW"
 
 
 def reorder(
     x: Any,
-    layout: TensorDesc | str | None = None,
+    layout: Layout = None,
     dtype: Any = None,
     src_scale: Any = None,
     src_zero_point: Any = None,
@@ -126,50 +124,23 @@ def _result_type(array: Array, layout_type: DType | None, dtype: object, old: An
     return next(iter(types.values()), as_dtype(array.dtype))
 
 
-def _layout_type(layout: TensorDesc | str | None, array: Array) -> DType | None:
+def _layout_type(layout: Layout, array: Array) -> DType | None:
     """The element type of a descriptor, which must have the sizes of ``array``; None for every other layout."""
+    desc = laid_out(described(array), layout)  # checks names and tags
     if layout is None or (isinstance(layout, str) and "[" not in layout):
         return None
-    desc = TensorDesc.parse(layout) if isinstance(layout, str) else layout
     if tuple(desc.sizes) != array.shape:
         raise DescriptorError(f"layout {desc} must have the sizes of the source {described(array)}")
     return desc.dtype
 
 
-def _axis_order(layout: TensorDesc | str | None, array: Array) -> tuple[int, ...]:
+def _axis_order(layout: Layout, array: Array) -> tuple[int, ...]:
     """The axes of ``array`` in the result's order: (0, 2, 3, 1) for ``"NCHW->NHWC"``, 0, 1, ... without an arrow."""
-    same = tuple(range(array.ndim))
-    if not isinstance(layout, str) or layout == "any" or "[" in layout:
-        return same
-    if "->" not in layout:
-        _require_name_or_tag(layout, array)
-        return same
-    source, _, destination = layout.partition("->")
-    for side in (source, destination):
-        if not (side.isascii() and side.isalpha()):
-            raise DescriptorError(f"layout {layout!r} must have a letter for each axis on both sides of the arrow")
-        _require_a_letter_for_each_axis(side, layout, array)
-    if set(source) != set(destination):
-        raise DescriptorError(f"layout {layout!r} must have the same letters on both sides, for {described(array)}")
+    axis_order(described(array), layout)  # checks the letters
+    if not isinstance(layout, str) or "->" not in layout:
+        return tuple(range(array.ndim))
+    source, _, destination = layout.replace(" ", "").partition("->")
     return tuple(source.index(letter) for letter in destination)
-
-
-def _require_name_or_tag(layout: str, array: Array) -> None:
-    if layout.upper() != layout:  # a tag has small letters, at least those of its blocks
-        order, _ = read_tag(layout)
-        if len(order) != array.ndim:
-            raise DescriptorError(f"tag {layout!r} names {len(order)} axes, but {described(array)} has {array.ndim}")
-        return
-    if not layout or set(layout) - set(_LETTERS):
-        raise DescriptorError(f"layout {layout!r} must be made of the letters {' '.join(_LETTERS)}")
-    _require_a_letter_for_each_axis(layout, layout, array)
-
-
-def _require_a_letter_for_each_axis(name: str, layout: str, array: Array) -> None:
-    if len(set(name)) != len(name):
-        raise DescriptorError(f"layout {layout!r} must have each letter at most once")
-    if len(name) != array.ndim:
-        raise DescriptorError(f"layout {layout!r} names {len(name)} axes, but {described(array)} has {array.ndim}")
 
 
 # Computes scales, zero points, the sum and post-ops, in the order that oneDNN specifies.
