@@ -15,7 +15,6 @@ from restride.arguments import counts, list_arguments, require_listed
 from restride.dtypes import ELEMENT_TYPES, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError
 from restride.kernel import KernelSpec, Limits
-from restride.kernel.shared_constants import MAX_CHANNELS
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, family
 from restride.layout.tensor_desc import element_bits, packed
