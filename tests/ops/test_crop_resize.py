@@ -548,5 +548,5 @@ def test_f64_is_rounded_to_f32_before_it_is_interpolated(device, named):
 
 @pytest.mark.parametrize("named", [{}, {"mean": 0.5, "std": 0.5}])
 def test_f64_boxes_without_a_type_are_refused(named):
-    with pytest.raises(rs.UnsupportedError, match=r"not f64; dtype='f32' computes in f32"):
+    with pytest.raises(rs.UnsupportedError, match=r"not f64; x\.astype\('float32'\) converts, or dtype='f32'"):
         rs.crop_resize(np.zeros((8, 8)), [(0, 0, 4, 4)], (2, 2), **named)
