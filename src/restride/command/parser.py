@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import restride
 from restride.command.process import EXPLAINED, Exit, UsageError
 from restride.errors import DeviceNotFound, UnsupportedError, command_text, did_you_mean
-from restride.words import COMMANDS
 
 if TYPE_CHECKING:
     from restride.tensor.device import Device
@@ -103,11 +102,10 @@ restride runs a vision model's image processor on a Vulkan GPU, with the bits
 of Pillow and without torch. It also changes the layout, the element type and
 the size of any tensor; numpy can check each result.
 
-Five commands to try:
-  restride vision model photos -o inputs.npz
+Four commands to try:
   restride resize photo.jpg small.jpg --sizes 480 640
   restride doctor                          what is missing here, and the fix
-  restride demo --no-photo                 crop, flip, transpose and resize
+  restride vision model photos -o inputs.npz
   restride show 'f32[3,5]{1,0:T(2,2)}'     where the elements of tiles lie
 
 In Python: import restride as rs; y = rs.resize(x, (480, 640)).numpy()
@@ -261,6 +259,8 @@ class Parser(argparse.ArgumentParser):
             return
         known = tuple(map(str, action.choices))
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse's own type
+            from restride.words import COMMANDS  # on use, as below
+
             is_whole = self.prog == _PROGRAM
             ours = COMMANDS.get(str(value)) if is_whole else None
             nearest = did_you_mean(value, {*known, *(SUMMARIES if is_whole else ())})
