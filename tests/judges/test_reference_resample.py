@@ -54,10 +54,11 @@ class TestTorch:
     @staticmethod
     def problem(rng: np.random.Generator, axes: int) -> tuple[Array, dict[str, Any], dict[str, Any]]:
         """An array of N, C and axes, and how to say sizes, or scales, to torch and to us."""
+        spatial = range(2, 2 + axes)
         x = random_array(rng, (1, 2, *rng.integers(1, 14 if axes < 3 else 7, axes).tolist()))
         if rng.random() < 0.5:
             sizes = rng.integers(1, 18 if axes < 3 else 9, axes).tolist()
-            return x, {"size": sizes}, {"sizes": sizes}
+            return x, {"size": sizes}, {"sizes": sizes, "axes": spatial}
         factors = [round(float(rng.uniform(0.2, 2.5)), 2) for _ in range(axes)]
         for k, (size, factor) in enumerate(zip(x.shape[2:], factors, strict=True)):
             # No size is 0. Where the size stays, or in mode nearest is doubled, torch leaves the rest of a scale out.
@@ -65,7 +66,7 @@ class TestTorch:
             factors[k] = whole / size if whole in {size, 2 * size} else factor if whole else 1.0
         recomputes = bool(rng.random() < 0.3)
         theirs = {"scale_factor": factors, "recompute_scale_factor": recomputes}
-        return x, theirs, {"scales": factors, "recompute_scale_factor": recomputes}
+        return x, theirs, {"scales": factors, "axes": spatial, "recompute_scale_factor": recomputes}
 
     @pytest.mark.parametrize(("mode", "axes"), SPATIAL)
     @pytest.mark.parametrize("align_corners", [False, True])
@@ -149,7 +150,7 @@ class TestTorch:
             torch.nn.functional.interpolate(source, size=made, mode=mode, **theirs).backward(
                 torch.from_numpy(grad.astype(np.float64))
             )
-            low, high = resample_backward_limits(grad, sizes, **ours)
+            low, high = resample_backward_limits(grad, sizes, axes=range(2, 2 + axes), **ours)
             expected = source.grad.numpy().astype(np.float32)
             assert (low <= expected).all()
             assert (expected <= high).all()

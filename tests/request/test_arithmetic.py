@@ -118,7 +118,7 @@ def test_entries_are_those_of_the_reference():
         desc = rs.TensorDesc("f32", sizes)
         got = arithmetic(desc, desc, range(len(sizes)), Numbers(*given, group_sizes=groups)).src
         for place, (values, neutral) in enumerate(zip(given, (1, 0), strict=True)):
-            expected = entries("", values, sizes, groups, neutral)
+            expected = entries(values, sizes, groups, neutral)
             assert np.array_equal(each(got, sizes)[..., place], expected), (sizes, groups, values)
 
 
