@@ -113,6 +113,13 @@ def test_limits_have_no_tolerance_where_no_step_rounds() -> None:
     assert (low < high).any()
 
 
+def test_a_signalling_nan_is_an_element_as_any_other() -> None:
+    """Numpy warns as it converts one, and warnings are errors here."""
+    grad = np.array([0x7F800001, 0x3F800000], np.uint32).view(np.float32)
+    for result in (resample_backward(grad, (2,)), *resample_backward_limits(grad, (2,))):
+        np.testing.assert_array_equal(np.isnan(result), [True, False])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -191,9 +191,15 @@ def _sizes(old: tuple[int, int], sizes: object, options: ResizeArguments) -> Any
         if options.get(name) is not None:
             given[name] = options.get(name)
     if len(given) != 1:
-        rule = f"resize needs one of sizes=(rows, columns), {', '.join(KEEP_ASPECT)}, got "
-        named = " and ".join(f"{name}={shown(value)}" for name, value in given.items()) or "none"
-        raise DescriptorError(Message.of(rule, named, " and ".join(f"--{name}" for name in given)))
+        known = ", ".join(KEEP_ASPECT)
+        python = " and ".join(f"{name}={shown(value)}" for name, value in given.items()) or "none"
+        command = " and ".join(f"--{name}" for name in given)
+        raise DescriptorError(
+            Message(
+                f"resize needs one of sizes=(rows, columns), {known}, got {python}",
+                f"resize needs one of sizes (rows, then columns), {known}, got {command}",
+            )
+        )
     ((name, value),) = given.items()
     if name == "sizes":
         if hasattr(value, "__index__") and not getattr(value, "shape", ()):

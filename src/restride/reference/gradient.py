@@ -75,8 +75,8 @@ def resample_backward_limits(
     a weight in f64, near a tie, may round it to the other f32.
     """
     array, weighted, target = _problem(grad, input_sizes, scales, axes, mode, others)
-    values = array.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
+        values = array.astype(np.float64)
         exact = nested_sums(values, weighted)
         low, high, unbounded = sum_limits(array, weighted, exact, sum_bound(array, values, weighted))
         limits = round_once(low, target.dtype), round_once(high, target.dtype)
