@@ -173,6 +173,33 @@ def test_a_lock_that_raises_starts_nothing_and_breaks_nothing(yours):
         assert work(device) == before
 
 
+def test_a_lock_that_raises_as_a_batch_is_handed_over_loses_nothing_of_it(yours):
+    """What is recorded stays marked as used, so a read waits for it and its memory is not given to others."""
+
+    class Interrupted(Lock):
+        breaks = False
+
+        def __enter__(self):
+            if self.breaks:
+                self.breaks = False
+                raise KeyboardInterrupt
+            super().__enter__()
+
+    lock = Interrupted()
+    with rs.Device(**yours.handles, lock=lock) as device:
+        x, out = rs.asarray(X, device=device), rs.asarray(np.zeros_like(X), device=device)
+        device.wait()
+        with device.batch():
+            rs.reorder(x[::-1], out=out)
+            lock.breaks = True
+            with pytest.raises(KeyboardInterrupt):
+                out.numpy()
+            queue = device.runtime._session.queue
+            assert out.memory.block.written == x.memory.block.used == queue.last == queue.submitted + 1
+            assert np.array_equal(out.numpy(), X[::-1])
+        assert np.array_equal(out.numpy(), X[::-1])
+
+
 def instructions(call):
     """Instructions of Python's bytecode that the call executes."""
     count = 0

@@ -116,6 +116,21 @@ def test_an_export_that_was_not_made_has_nothing_to_close():
     gc.collect()
 
 
+def test_an_export_waits_for_work_that_reads_the_memory(devices):
+    """The other program may write as soon as it has the descriptor."""
+    one, two = devices
+    tensor = rs.empty("s16[3,4,5]", one, shareable=True)
+    tensor[...] = X
+    one.wait()
+    with one.batch():
+        result = rs.reorder(tensor, "ABC->CBA")
+        with tensor.export() as exported:
+            assert one.runtime._session.queue.completed >= tensor.memory.block.used > 0
+            rs.import_memory(exported, device=two)[...] = -X
+            two.wait()
+    assert np.array_equal(result.numpy(), X.transpose(2, 1, 0))
+
+
 def test_an_import_leaves_the_descriptor_to_the_caller(exported, devices):
     tensors = [rs.import_memory(exported, device=device) for device in (*devices, *devices)]
     assert all(tensor.numpy().tobytes() == X.tobytes() for tensor in tensors)

@@ -169,7 +169,7 @@ class Runtime(Protocol):
         """
 
     def export_fd(self, memory: Memory) -> tuple[int, ExternalMemory]:
-        """Wait for pending writes to shareable memory and return a new file descriptor, which the caller closes.
+        """Wait for pending work on shareable memory and return a new file descriptor, which the caller closes.
 
         Raises:
             UnsupportedError: the memory was not allocated to be shared, or was imported itself.

@@ -338,10 +338,10 @@ class Tensor:
     def export(self, *, semaphore: bool = False) -> Exported:
         """The tensor's memory for another program: a new file descriptor, and the facts that its import needs.
 
-        The tensor must be from ``rs.empty(desc, shareable=True)``, or a view of one. Work that writes it is finished
-        when this returns; after later work, call the device's ``wait()`` before the other program reads. The result
-        owns the descriptor and closes it; the memory stays until all programs have dropped what uses it. Any number of
-        exports may be made.
+        The tensor must be from ``rs.empty(desc, shareable=True)``, or a view of one. Work that reads or writes it is
+        finished when this returns; after later work, call the device's ``wait()`` before the other program goes on. The
+        result owns the descriptor and closes it; the memory stays until all programs have dropped what uses it. Any
+        number of exports may be made.
 
         Args:
             semaphore: must be False: no semaphore is exported, and ``wait()`` orders the work.

@@ -183,6 +183,23 @@ def test_an_interrupt_loses_no_slot_and_no_ticket(device, monkeypatch):
     recording.close()
 
 
+def test_a_replay_that_the_driver_refuses_can_be_tried_again(device, monkeypatch):
+    """The slot's ticket is that of a submission again: the next replay does not wait for what never comes."""
+    queue = device.runtime._session.queue
+    x, out = rs.asarray(np.arange(64, dtype=np.uint8), device=device), rs.empty("u8[64]", device)
+    with device.runtime.recording() as recording:
+        rs.reorder(x[::-1], out=out)
+    device.wait()
+    with monkeypatch.context() as patch:
+        patch.setattr(queue, "_hand_over", lambda *_: -1)
+        with pytest.raises(rs.OutOfDeviceMemory):
+            device.runtime.replay(recording)
+    assert recording.ticket == queue.submitted
+    device.runtime.replay(recording)
+    assert np.array_equal(out.numpy(), np.arange(64)[::-1])
+    recording.close()
+
+
 def test_a_copy_of_another_thread_may_come_as_the_recording_ends(device, monkeypatch):
     x, out = rs.asarray(np.arange(64, dtype=np.uint8), device=device), rs.empty("u8[64]", device)
     session = device.runtime._session

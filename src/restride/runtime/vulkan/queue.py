@@ -354,7 +354,8 @@ class Queue:
                 result = self._hand_over(queue, 1, slot.submit, slot.fence)
             self._vk.check("vkQueueSubmit", result)
         except BaseException as error:
-            if slot.retired or isinstance(error, DeviceError):
+            # An open slot that an interrupt kept from the device keeps its commands, marks and ticket for the next try.
+            if isinstance(error, DeviceError) or (slot.retired and slot is not self._open):
                 self._undo(slot, uses)
             raise
         return ticket
@@ -493,7 +494,7 @@ class Queue:
         slot.retired = slot.recording = True
         if self._pending and self._pending[-1] is slot:
             self._pending.pop()
-        self.submitted = slot.ticket - 1
+        self.submitted = slot.ticket = slot.ticket - 1
         _mark(uses, self.submitted)
 
     def _discard(self, slot: Slot) -> None:

@@ -152,7 +152,7 @@ class VulkanRuntime:
             raise UnsupportedError(
                 f"a memory of {memory.nbytes} bytes was imported from a file descriptor: pass on a duplicate of that"
             )
-        session.wait_for(hold.block.written)
+        session.wait_for(hold.block.used)
         kind = session.blocks.shareable_pool.chunks.memory_type
         external = ExternalMemory(chunk.nbytes, chunk.allocated, kind, self.info.uuid, physical.driver_uuid)
         with session.lock:
@@ -581,7 +581,10 @@ class Session:
                 self._lock.if_free(self._end_uses)
 
     def _end_uses(self) -> None:
-        """End the waits and copies in ``_ended_uses``. The caller holds the lock."""
+        """Take back the pins, waiters and users of the waits and copies listed in ``_ended_uses``, count their bytes.
+
+        The caller holds the lock.
+        """
         while self._ended_uses:
             # In statements without a call: an interrupt may come at any call, and must leave a use whole or ended.
             block, slot, finished, uploads, downloads = self._ended_uses[0]
