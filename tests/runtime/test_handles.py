@@ -2,6 +2,7 @@
 
 import gc
 import os
+import subprocess
 import sys
 import threading
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.beside import SHARING, YourDevice, your_device
+from support.beside import SHARING, YourDevice, built, your_device
 from support.validated_process import messages
 
 import restride as rs
@@ -198,6 +199,69 @@ def test_a_lock_that_raises_as_a_batch_is_handed_over_loses_nothing_of_it(yours)
             assert out.memory.block.written == x.memory.block.used == queue.last == queue.submitted + 1
             assert np.array_equal(out.numpy(), X[::-1])
         assert np.array_equal(out.numpy(), X[::-1])
+
+
+def test_devices_on_one_queue_without_a_lock_take_turns(yours):
+    with rs.Device(**yours.handles) as one, rs.Device(**yours.handles) as two, rs.Device() as own:
+        locks = [each.runtime._session.device.lock for each in (one, two, own)]
+    assert locks[0] is locks[1] is not locks[2]
+
+
+def test_closing_a_lost_device_of_yours_waits_for_its_queue_alone(yours):
+    """vkDeviceWaitIdle would need all queues of the device to itself, and the lock is of one."""
+    lock, calls = Lock(), []
+    device = rs.Device(**yours.handles, lock=lock)
+    x = rs.asarray(X, device=device)
+    rs.reorder(x.permute(2, 1, 0), "ABC->ABC")
+    functions = device.runtime._session.queue._vk
+    for name in ("vkDeviceWaitIdle", "vkQueueWaitIdle"):
+        real = getattr(functions, name)
+
+        def spy(handle, name=name, real=real):
+            calls.append((name, lock.is_held))
+            return real(handle)
+
+        setattr(functions, name, spy)
+    device.runtime._session.device._lost()
+    device.close()
+    assert calls == [("vkQueueWaitIdle", True)]
+
+
+FORK = """
+import os, signal
+import numpy as np
+import restride as rs
+from support.beside import YourDevice
+
+yours = YourDevice({name!r}, ())
+device = rs.Device(**yours.handles)
+x = rs.asarray(np.arange(4, dtype=np.int32), device=device)
+x.numpy()
+for call in (x.numpy, rs.devices, rs.Device, lambda: rs.Device(**yours.handles)):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)  # a hang is a death by signal 14
+        try:
+            call()
+        except rs.DeviceLost as error:
+            os._exit(0 if "fork" in str(error) else 2)
+        except BaseException:
+            os._exit(3)
+        os._exit(1)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+device.close()
+yours.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork on Windows")
+def test_a_fork_of_a_process_with_only_a_device_of_yours_is_noticed():
+    """There restride has made no instance of its own."""
+    built("your_device")
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    command = [sys.executable, "-c", FORK.format(name=name_of_device())]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.stdout.split(), done.returncode) == (["0"] * 4, 0), done.stderr
 
 
 def instructions(call):

@@ -20,6 +20,9 @@ HOST_IMPORT = "VK_EXT_external_memory_host"
 
 _MAX_HANDLE = 1 << 64
 
+_locks: dict[int, threading.Lock] = {}
+"""For the address of a queue the lock of all devices that were opened on it without one; it stays for the next."""
+
 
 @dataclass(frozen=True)
 class DeviceHandles:
@@ -77,7 +80,9 @@ def device_handles(
     queue_family: int | None,
     lock: AbstractContextManager[Any] | None,
 ) -> DeviceHandles | None:
-    """The arguments of ``rs.Device`` as handles; None if none is given. Without a lock, one that nobody else has.
+    """The arguments of ``rs.Device`` as handles; None if none is given.
+
+    Without a lock, the one of all devices that were opened on this queue without one.
 
     Raises:
         DescriptorError: some are missing, null or no handles, or ``lock`` is no context manager.
@@ -102,7 +107,9 @@ def device_handles(
             raise DescriptorError(f"{name} must be {_what(name)}, got {value}")
     if lock is not None and not (hasattr(lock, "__enter__") and hasattr(lock, "__exit__")):
         raise DescriptorError(f"lock must be a context manager, such as threading.Lock(), got {shown(lock)}")
-    return DeviceHandles(**numbers, lock=threading.Lock() if lock is None else lock)
+    return DeviceHandles(
+        **numbers, lock=_locks.setdefault(numbers["queue"], threading.Lock()) if lock is None else lock
+    )
 
 
 def _what(name: str) -> str:

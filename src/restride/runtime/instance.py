@@ -185,6 +185,7 @@ class Instance:
 
 _lock = threading.Lock()
 _instance: Instance | None = None
+_used = False  # this process has called Vulkan, through this instance or one of the caller's
 _inherited = False
 
 
@@ -202,14 +203,19 @@ def instance() -> Instance:
         DeviceNotFound: no loader or no driver.
         DeviceLost: this process is a fork of one that already used Vulkan.
     """
-    global _instance  # noqa: PLW0603 - one instance a process, made at first use
-    if _inherited:
-        raise DeviceLost(f"this process was forked from one that had already opened Vulkan, and {SPAWN}")
+    global _instance, _used  # noqa: PLW0603 - one instance a process, made at first use
+    _require_not_inherited()
     with _lock:
         if _instance is None:
             _instance = Instance()
+            _used = True
             atexit.register(_destroy_instance)
         return _instance
+
+
+def _require_not_inherited() -> None:
+    if _inherited:
+        raise DeviceLost(f"this process was forked from one that had already opened Vulkan, and {SPAWN}")
 
 
 def _destroy_instance() -> None:
@@ -222,7 +228,7 @@ def _destroy_instance() -> None:
 def _after_fork_in_child() -> None:
     global _inherited, _lock  # noqa: PLW0603
     # The lock is held if another thread of the parent was inside at the fork, perhaps creating the instance.
-    _inherited = _inherited or _instance is not None or _lock.locked()
+    _inherited = _inherited or _used or _lock.locked()
     _lock = threading.Lock()
 
 
@@ -309,7 +315,11 @@ def physical_of(handles: DeviceHandles) -> PhysicalDevice:
     Raises:
         DescriptorError: the instance has no such device, or the device no such family of queues.
         UnsupportedError: the family cannot compute.
+        DeviceLost: this process is a fork of one that already used Vulkan.
     """
+    global _used  # noqa: PLW0603 - a fork asks, whoever made the instance
+    _require_not_inherited()
+    _used = True
     vulkan = binding()
     owner = vulkan.ffi.cast("VkInstance", handles.instance)
     vk = Functions(lambda name: vulkan.lib.vkGetInstanceProcAddr(owner, name))

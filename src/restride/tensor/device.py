@@ -59,7 +59,7 @@ class Device:
         queue: the ``VkQueue``, of that device.
         queue_family: the number of the queue's family, which must compute.
         lock: a context manager, such as ``threading.Lock()``, that restride enters around each use of the queue; yours
-            is to enter it around your own, and not to call restride inside. None: nobody else uses the queue.
+            is to enter it around your own, and not to call restride inside. None: only restride uses the queue.
 
     Example:
         >>> with rs.Device(timeout=10) as device:

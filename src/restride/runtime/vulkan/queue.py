@@ -456,11 +456,17 @@ class Queue:
             return  # at the end of a device nobody is left to receive the error
 
     def wait_idle(self, timeout: float) -> bool:
-        """Wait until a lost device is idle, which Vulkan promises to happen; False if the driver keeps refusing."""
+        """Wait until a lost device is idle, which Vulkan promises to happen; False if the driver keeps refusing.
+
+        Of the caller's device only this queue: the others may be in use, and ``lock`` is of this one.
+        """
 
         def is_idle() -> bool:
             with suppress(DeviceLost), self._device.lock:
-                self._vk.vkDeviceWaitIdle(self._device.handle)
+                if self._device.is_own:
+                    self._vk.vkDeviceWaitIdle(self._device.handle)
+                else:
+                    self._vk.vkQueueWaitIdle(self._device.queue)
             return True
 
         if not _retry_wait(is_idle, timeout):
