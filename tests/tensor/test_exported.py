@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from support.random_layouts import random_layout
 from support.sampled import FULL, SEED
 
 import restride as rs
+from restride.runtime.vulkan import sharing
 
 COUNT = 500 if FULL else 120
 X = np.arange(60, dtype=np.int16).reshape(3, 4, 5)
@@ -129,6 +131,33 @@ def test_an_export_waits_for_work_that_reads_the_memory(devices):
             rs.import_memory(exported, device=two)[...] = -X
             two.wait()
     assert np.array_equal(result.numpy(), X.transpose(2, 1, 0))
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("module", "name"), [("os", "set_inheritable"), ("restride.tensor.tensor", "Exported")])
+def test_an_interrupt_leaves_no_descriptor_of_an_export_open(devices, monkeypatch, module, name):
+    tensor = rs.empty("s16[3,4,5]", devices[0], shareable=True)
+    tensor.export().close()
+    before = open_fds()
+    monkeypatch.setattr(import_module(module), name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tensor.export()
+    gc.collect()
+    assert open_fds() == before
+
+
+def test_an_interrupt_leaves_no_descriptor_of_an_import_open(exported, devices, monkeypatch):
+    rs.import_memory(exported, device=devices[1])
+    settle(*devices)
+    before = open_fds()
+    monkeypatch.setattr(sharing, "_require_memory", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        rs.import_memory(exported, device=devices[1])
+    settle(*devices)
+    assert open_fds() == before
 
 
 def test_an_import_leaves_the_descriptor_to_the_caller(exported, devices):

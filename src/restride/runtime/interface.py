@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from restride.errors import DescriptorError, DeviceError
 from restride.kernel import KernelSpec, Limits
+from restride.runtime.open_file import OpenFile
 
 RuntimeName: TypeAlias = Literal["vulkan", "kompute"]
 """A runtime that ``Device`` can open; the first is the default."""
@@ -168,8 +169,8 @@ class Runtime(Protocol):
             UnsupportedError: the device has memory of its own, or cannot import host memory, or not these bytes.
         """
 
-    def export_fd(self, memory: Memory) -> tuple[int, ExternalMemory]:
-        """Wait for pending work on shareable memory and return a new file descriptor, which the caller closes.
+    def export_fd(self, memory: Memory) -> tuple[OpenFile, ExternalMemory]:
+        """Wait for pending work on shareable memory and return a new file descriptor.
 
         Raises:
             UnsupportedError: the memory was not allocated to be shared, or was imported itself.

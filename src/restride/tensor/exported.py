@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from types import TracebackType
 from typing import NoReturn, Self
 
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
 from restride.runtime import ExternalMemory
+from restride.runtime.open_file import OpenFile
 
 
 class Exported:
@@ -28,11 +28,12 @@ class Exported:
     """
 
     __slots__ = (
-        "_fd", "allocation_bytes", "dedicated", "desc", "device_uuid", "driver_uuid", "memory_type", "nbytes", "offset",
+        "_file", "allocation_bytes", "dedicated", "desc", "device_uuid", "driver_uuid", "memory_type", "nbytes",
+        "offset",
     )  # fmt: skip
 
-    def __init__(self, fd: int, memory: ExternalMemory, desc: TensorDesc) -> None:
-        self._fd = fd
+    def __init__(self, file: OpenFile, memory: ExternalMemory, desc: TensorDesc) -> None:
+        self._file = file
         self.nbytes = memory.nbytes
         self.offset = memory.offset
         self.allocation_bytes = memory.allocation_bytes
@@ -49,9 +50,10 @@ class Exported:
         Raises:
             DescriptorError: it was closed.
         """
-        if self._fd < 0:
+        fd = self._file.fd
+        if fd < 0:
             raise DescriptorError(f"this export was closed; tensor.export() makes another, for {self.desc}")
-        return self._fd
+        return fd
 
     def fields(self) -> dict[str, str | int | bool]:
         """All but the descriptor, as JSON can hold it; ``rs.import_memory(fd=fd, **fields)`` is the way back.
@@ -74,9 +76,7 @@ class Exported:
 
     def close(self) -> None:
         """Close the descriptor; a second call does nothing."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -86,11 +86,6 @@ class Exported:
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        # One whose creation failed has no attributes.
-        if hasattr(self, "_fd"):
-            self.close()
-
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             f"{self!r} has a file descriptor of this process and is neither copied nor pickled; send the descriptor by "
@@ -98,4 +93,4 @@ class Exported:
         )
 
     def __repr__(self) -> str:
-        return f"<restride.Exported {self.desc}, {'closed' if self._fd < 0 else f'fd {self._fd}'}>"
+        return f"<restride.Exported {self.desc}, {'closed' if self._file.fd < 0 else f'fd {self._file.fd}'}>"

@@ -361,8 +361,8 @@ class Tensor:
                     "semaphore=True: restride exports no semaphore; export() waits for the work before it, and "
                     "device.wait() for later work"
                 )
-            fd, memory = self.device.runtime.export_fd(self.memory)
-        return Exported(fd, memory, self.desc)
+            file, memory = self.device.runtime.export_fd(self.memory)
+        return Exported(file, memory, self.desc)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is not False:

@@ -44,6 +44,7 @@ from restride.runtime.interface import (
 )
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.loader import struct
+from restride.runtime.open_file import OpenFile
 from restride.runtime.vulkan import sharing
 from restride.runtime.vulkan.clock import Clock
 from restride.runtime.vulkan.copy_workers import WORKERS
@@ -140,7 +141,7 @@ class VulkanRuntime:
             block, offset = self._session.blocks.imports.add(data)
         return VulkanMemory(Hold(self._session, block, 0), offset + len(data)), offset
 
-    def export_fd(self, memory: Memory) -> tuple[int, ExternalMemory]:
+    def export_fd(self, memory: Memory) -> tuple[OpenFile, ExternalMemory]:
         """See ``Runtime.export_fd``."""
         hold, session = self._hold(memory), self._session  # keeps the block alive, as in ``write``
         chunk, physical = hold.block.chunk, session.device.physical

@@ -15,6 +15,7 @@ from restride.errors import DescriptorError, DeviceError, DeviceLost, OutOfDevic
 from restride.runtime.handles import FD_SHARING
 from restride.runtime.interface import MEMORY_ROUNDING, ExternalMemory
 from restride.runtime.loader import Handle, struct
+from restride.runtime.open_file import OpenFile
 from restride.runtime.vulkan import generated as vulkan
 from restride.runtime.vulkan.device import LogicalDevice
 
@@ -65,14 +66,15 @@ def exportable(buffer: Handle) -> Handle:
     return struct("VkExportMemoryAllocateInfo", handleTypes=_kind(), pNext=_dedicated(buffer))
 
 
-def export_fd(device: LogicalDevice, memory: Handle) -> int:
-    """A new file descriptor, which the caller closes; programs that this process starts do not inherit it."""
-    fd = vulkan.ffi.new("int *", -1)
-    device.vk.vkGetMemoryFdKHR(device.handle, struct("VkMemoryGetFdInfoKHR", memory=memory, handleType=_kind()), fd)
-    if fd[0] < 0:
-        raise DeviceError(f"vkGetMemoryFdKHR succeeded, but the driver gave the file descriptor {fd[0]}")
-    os.set_inheritable(fd[0], False)
-    return int(fd[0])
+def export_fd(device: LogicalDevice, memory: Handle) -> OpenFile:
+    """A new file descriptor; programs that this process starts do not inherit it."""
+    file = OpenFile()
+    place = vulkan.ffi.from_buffer("int[]", file.place)
+    device.vk.vkGetMemoryFdKHR(device.handle, struct("VkMemoryGetFdInfoKHR", memory=memory, handleType=_kind()), place)
+    if file.fd < 0:
+        raise DeviceError(f"vkGetMemoryFdKHR succeeded, but the driver gave the file descriptor {file.fd}")
+    os.set_inheritable(file.fd, False)
+    return file
 
 
 def require_import(device: LogicalDevice, usage: int, external: ExternalMemory) -> None:
@@ -130,9 +132,14 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
     except (OSError, OverflowError) as error:  # OverflowError: no C int
         raise DescriptorError(f"fd {fd} is not an open file descriptor") from error
     try:
-        _require_memory(own, nbytes)
-        chain = _dedicated(buffer) if external.dedicated else device.null
-        source = struct("VkImportMemoryFdInfoKHR", handleType=_kind(), fd=own, pNext=chain)
+        try:
+            _require_memory(own, nbytes)
+            chain = _dedicated(buffer) if external.dedicated else device.null
+            source = struct("VkImportMemoryFdInfoKHR", handleType=_kind(), fd=own, pNext=chain)
+        except BaseException:  # an interrupt too, as long as the driver does not have it
+            os.close(own)
+            own = -1
+            raise
         return device.allocate_memory(pNext=source, allocationSize=nbytes, memoryTypeIndex=kind)
     except (DescriptorError, DeviceError) as error:
         # After a failed import Vulkan leaves the descriptor with us. llvmpipe closes it, so its number may be reused.
