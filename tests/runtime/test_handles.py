@@ -1,12 +1,15 @@
 """restride on a VkDevice that a C library made: same results and costs, nothing of the library's is destroyed."""
 
+import copy
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,9 +37,9 @@ def yours():
 @contextmanager
 def sharing(*extensions):
     """A device of the library's with these extensions, and restride's on it."""
-    needed = rs.device_requirements().optional_extensions
+    needed = {name for name, _ in rs.device_requirements().optional_extensions}
     with rs.Device(runtime="vulkan") as own:
-        if not {*extensions} <= own.runtime._session.device.physical.extensions & {*needed}:
+        if not {*extensions} <= own.runtime._session.device.physical.extensions & needed:
             pytest.skip(f"{own.info.name} has not all of {extensions}")
     with your_device(name_of_device(), extensions) as yours, rs.Device(**yours.handles) as device:
         yield yours, device
@@ -315,6 +318,14 @@ def test_a_call_costs_what_it_costs_on_a_device_of_ours(yours):
         ({"queue_family": 99}, rs.DescriptorError, r"queue_family 99 is not there: the device has \d"),
         ({"physical_device": 16}, rs.DescriptorError, "the instance has no physical device 0x10"),
         ({"lock": 5}, rs.DescriptorError, r"lock must be a context manager, such as threading\.Lock\(\), got 5"),
+        ({"lock": threading.Lock}, rs.DescriptorError, "lock must be a context manager, such as"),
+        (
+            {"lock": SimpleNamespace(__enter__=1, __exit__=2)},
+            rs.DescriptorError,
+            "lock must be a context manager, such",
+        ),
+        ({"lock": sharing()}, rs.DescriptorError, "can be entered again and again, such as .* can be entered once"),
+        ({"instance": 16, "device": 16}, rs.DescriptorError, "instance and device are both 0x10, and no handle is two"),
         ({"selector": 0}, rs.DescriptorError, "a VkDevice of yours says device and runtime: leave out selector"),
         ({"runtime": "kompute", "manager": 5}, rs.DescriptorError, "leave out manager, runtime"),
         ({"timeout": 0}, rs.DescriptorError, "timeout must be positive"),
@@ -326,6 +337,12 @@ def test_handles_that_cannot_be_right_are_refused_by_name(change, error, match, 
         rs.Device(**{**yours.handles, **change})
     with rs.Device(**yours.handles, runtime="vulkan") as device:
         assert device.info.name == name_of_device()
+
+
+def test_the_requirements_are_a_value():
+    needed = rs.device_requirements()
+    for same in (copy.deepcopy(needed), pickle.loads(pickle.dumps(needed))):
+        assert (same, hash(same)) == (needed, hash(needed))
 
 
 def test_a_queue_that_cannot_compute_is_refused_by_name(yours, monkeypatch):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from contextlib import AbstractContextManager, _GeneratorContextManager
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from restride.arguments import integer
@@ -43,20 +42,16 @@ class DeviceRequirements:
     api_version: what the instance must ask for and the device must have, or newer.
     queue_flags: what the queue's family must have.
     features, extensions: what the device must have enabled.
-    optional_extensions: what it may have enabled, and what works only then.
+    optional_extensions: what it may have enabled, each with what works only then.
     """
 
     api_version: str = "1.1"
     queue_flags: tuple[str, ...] = ("VK_QUEUE_COMPUTE_BIT",)
     features: tuple[str, ...] = ()
     extensions: tuple[str, ...] = ()
-    optional_extensions: Mapping[str, str] = field(
-        default_factory=lambda: MappingProxyType(
-            {
-                FD_SHARING: "rs.empty(desc, shareable=True), tensor.export(), rs.import_memory",
-                HOST_IMPORT: "rs.asarray(x, copy=False)",
-            }
-        )
+    optional_extensions: tuple[tuple[str, str], ...] = (
+        (FD_SHARING, "rs.empty(desc, shareable=True), tensor.export(), rs.import_memory"),
+        (HOST_IMPORT, "rs.asarray(x, copy=False)"),
     )
 
 
@@ -66,7 +61,7 @@ def device_requirements() -> DeviceRequirements:
     >>> needed = rs.device_requirements()
     >>> needed.api_version, needed.queue_flags, needed.features, needed.extensions
     ('1.1', ('VK_QUEUE_COMPUTE_BIT',), (), ())
-    >>> list(needed.optional_extensions)
+    >>> [name for name, _ in needed.optional_extensions]
     ['VK_KHR_external_memory_fd', 'VK_EXT_external_memory_host']
     """
     return DeviceRequirements()
@@ -85,7 +80,7 @@ def device_handles(
     Without a lock, the one of all devices that were opened on this queue without one.
 
     Raises:
-        DescriptorError: some are missing, null or no handles, or ``lock`` is no context manager.
+        DescriptorError: some are missing, null, no handles or the same, or ``lock`` cannot be entered again and again.
     """
     given = {
         "instance": instance, "physical_device": physical_device, "device": device, "queue": queue,
@@ -105,11 +100,26 @@ def device_handles(
     for name, value in numbers.items():
         if not (name != "queue_family") <= value < _MAX_HANDLE:
             raise DescriptorError(f"{name} must be {_what(name)}, got {value}")
-    if lock is not None and not (hasattr(lock, "__enter__") and hasattr(lock, "__exit__")):
-        raise DescriptorError(f"lock must be a context manager, such as threading.Lock(), got {shown(lock)}")
+    handles = [(name, value) for name, value in numbers.items() if name != "queue_family"]
+    for (name, value), (other, same) in combinations(handles, 2):
+        if value == same:
+            raise DescriptorError(f"{name} and {other} are both {value:#x}, and no handle is two things")
+    if lock is not None:
+        _require_lock(lock)
     return DeviceHandles(
         **numbers, lock=_locks.setdefault(numbers["queue"], threading.Lock()) if lock is None else lock
     )
+
+
+def _require_lock(lock: object) -> None:
+    # ``with`` looks for both methods in the type.
+    if not (hasattr(type(lock), "__enter__") and hasattr(type(lock), "__exit__")):
+        raise DescriptorError(f"lock must be a context manager, such as threading.Lock(), got {shown(lock)}")
+    if isinstance(lock, _GeneratorContextManager):
+        raise DescriptorError(
+            "lock must be a context manager that can be entered again and again, such as threading.Lock(); that of a "
+            "function with @contextmanager can be entered once"
+        )
 
 
 def _what(name: str) -> str:

@@ -58,8 +58,10 @@ class Device:
         device: the ``VkDevice``, created on it through the same loader.
         queue: the ``VkQueue``, of that device.
         queue_family: the number of the queue's family, which must compute.
-        lock: a context manager, such as ``threading.Lock()``, that restride enters around each use of the queue; yours
-            is to enter it around your own, and not to call restride inside. None: only restride uses the queue.
+        lock: a context manager, such as ``threading.Lock()``, that restride enters around each use of the queue, each
+            time anew; yours is to enter it around your own, and inside neither to call restride, nor to wait for a
+            thread that does, nor to drop a device that is open: ``timeout`` does not count the wait for it. None: only
+            restride uses the queue.
 
     Example:
         >>> with rs.Device(timeout=10) as device:
@@ -76,7 +78,8 @@ class Device:
     Raises:
         DeviceNotFound: no Vulkan loader, no driver, or no such device.
         DescriptorError: an unknown runtime, a limit that is not positive, a ``manager`` that is none or is on another
-            device, or handles of which one is missing, null or not the others'.
+            device, handles of which one is missing, null, two at once or not the instance's, or a ``lock`` that is
+            none. Nothing tells whether a device or queue is what the number says.
         UnsupportedError: the runtime is ``"kompute"`` and the package ``kp`` is not installed, or your device or queue
             lacks what ``rs.device_requirements()`` asks for.
     """

@@ -334,10 +334,16 @@ class Chunks:
                 if left is None
                 else (f" by this process; by VK_EXT_memory_budget the driver has {left} bytes left for it")
             )
+        advice = "free tensors or work in smaller pieces"
+        if nbytes > budget.heap_bytes:
+            advice = (
+                "nothing that is freed makes room for it, but rs.stream(source, destination, chain, memory=...) works "
+                "in smaller pieces"
+            )
         return OutOfDeviceMemory(
             f"{self._device.physical.info.name} has no room for {nbytes} bytes: {budget.used} of its {budget.name} of "
             f"{budget.heap_bytes} bytes are in use{whose}, in {len(self._alive)} of at most "
-            f"{self._device.physical.max_allocations} allocations{cause}; free tensors or work in smaller pieces"
+            f"{self._device.physical.max_allocations} allocations{cause}; {advice}"
         )
 
 
