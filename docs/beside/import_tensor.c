@@ -2,10 +2,10 @@
  * Imports the memory of a tensor of restride, checks its numbers, and doubles them for restride to read.
  *
  *     cc -std=c99 import_tensor.c -lvulkan -o import_tensor
- *     ./import_tensor FD NBYTES OFFSET ALLOCATION_BYTES MEMORY_TYPE DEDICATED DEVICE_UUID COUNT
+ *     ./import_tensor FD NBYTES OFFSET ALLOCATION_BYTES MEMORY_TYPE DEDICATED DEVICE_UUID DRIVER_UUID COUNT
  *
  * The arguments are the descriptor and the fields of an rs.Exported of COUNT f32, of which number i must be i. The exit
- * code is 0 if they are, 1 if one is not or Vulkan reports an error, 77 if the device is not here.
+ * code is 0 if they are, 1 if one is not or Vulkan reports an error, 77 if the device or its driver is not here.
  */
 
 #include <stdint.h>
@@ -23,8 +23,17 @@ static void check(VkResult result, const char *what)
     }
 }
 
-/* The physical device with the UUID, of 32 hexadecimal digits. */
-static VkPhysicalDevice find_device(VkInstance instance, const char *uuid)
+/* Whether the UUID is what the text says, in 32 hexadecimal digits. */
+static int is_same(const uint8_t *uuid, const char *said)
+{
+    char text[2 * VK_UUID_SIZE + 1];
+    for (unsigned byte = 0; byte < VK_UUID_SIZE; byte++)
+        sprintf(text + 2 * byte, "%02x", uuid[byte]);
+    return !strcmp(text, said);
+}
+
+/* The physical device with both UUIDs: builds of one driver that differ do not understand each other's memory. */
+static VkPhysicalDevice find_device(VkInstance instance, const char *device_uuid, const char *driver_uuid)
 {
     VkPhysicalDevice devices[16];
     uint32_t count = 16;
@@ -32,11 +41,12 @@ static VkPhysicalDevice find_device(VkInstance instance, const char *uuid)
     for (uint32_t each = 0; each < count; each++) {
         VkPhysicalDeviceIDProperties id = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES};
         VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id};
-        char text[2 * VK_UUID_SIZE + 1];
+        VkPhysicalDeviceProperties properties;
+        vkGetPhysicalDeviceProperties(devices[each], &properties);
+        if (properties.apiVersion < VK_API_VERSION_1_1)
+            continue; /* it has no UUIDs, and not the function that tells them */
         vkGetPhysicalDeviceProperties2(devices[each], &all);
-        for (unsigned byte = 0; byte < VK_UUID_SIZE; byte++)
-            sprintf(text + 2 * byte, "%02x", id.deviceUUID[byte]);
-        if (!strcmp(text, uuid))
+        if (is_same(id.deviceUUID, device_uuid) && is_same(id.driverUUID, driver_uuid))
             return devices[each];
     }
     exit(77);
@@ -56,17 +66,22 @@ static uint32_t mapped_type(VkPhysicalDevice physical, uint32_t allowed)
 
 int main(int argc, char **argv)
 {
-    if (argc != 9) {
-        fprintf(stderr, "usage: import_tensor FD NBYTES OFFSET ALLOCATION_BYTES MEMORY_TYPE DEDICATED UUID COUNT\n");
+    if (argc != 10) {
+        fprintf(stderr, "usage: import_tensor FD NBYTES OFFSET ALLOCATION_BYTES MEMORY_TYPE DEDICATED DEVICE_UUID "
+                        "DRIVER_UUID COUNT\n");
         return 1;
     }
     const int fd = atoi(argv[1]), dedicated = atoi(argv[6]);
     const VkDeviceSize nbytes = strtoull(argv[2], NULL, 10), offset = strtoull(argv[3], NULL, 10);
     const VkDeviceSize allocation_bytes = strtoull(argv[4], NULL, 10);
     const uint32_t memory_type = (uint32_t)atoi(argv[5]), family = 0;
-    const int count = atoi(argv[8]);
+    const uint64_t count = strtoull(argv[9], NULL, 10);
+    if (count > nbytes / sizeof(float)) {
+        fprintf(stderr, "%s numbers are more than %s bytes have\n", argv[9], argv[2]);
+        return 1;
+    }
 
-    /* A device of the same UUID, with the extension. A program that has one already starts at the buffer. */
+    /* A device of the same UUIDs, with the extension. A program that has one already starts at the buffer. */
     VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_1};
     VkInstanceCreateInfo of_instance = {
         .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
@@ -74,7 +89,7 @@ int main(int argc, char **argv)
     };
     VkInstance instance;
     check(vkCreateInstance(&of_instance, NULL, &instance), "vkCreateInstance");
-    VkPhysicalDevice physical = find_device(instance, argv[7]);
+    VkPhysicalDevice physical = find_device(instance, argv[7], argv[8]);
     const float priority = 1;
     const char *extension = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
     VkDeviceQueueCreateInfo of_queue = {
@@ -193,15 +208,15 @@ int main(int argc, char **argv)
         };
         check(vkQueueSubmit(queue, 1, &submit, VK_NULL_HANDLE), "vkQueueSubmit");
         check(vkQueueWaitIdle(queue), "vkQueueWaitIdle"); /* before restride is told to go on */
-        for (int place = 0; place < count && !back; place++) {
+        for (uint64_t place = 0; place < count && !back; place++) {
             if (numbers[place] != (float)place) {
-                printf("number %d is %g\n", place, numbers[place]);
+                printf("number %llu is %g\n", (unsigned long long)place, numbers[place]);
                 return 1;
             }
             numbers[place] *= 2;
         }
     }
-    printf("%d numbers are right\n", count);
+    printf("%llu numbers are right\n", (unsigned long long)count);
 
     vkDestroyCommandPool(device, pool, NULL);
     vkDestroyBuffer(device, copy, NULL);

@@ -4,7 +4,7 @@
  *
  *     cc -std=c99 -shared -fPIC your_device.c -lvulkan -o libyour_device.so
  *
- * Each function returns 0, or the VkResult of the call that failed, or 77 if there is no such device.
+ * Each function returns 0, or the VkResult of the call that failed, or 77 if there is no device or memory that can do this.
  */
 
 #include <stdint.h>
@@ -103,6 +103,17 @@ int your_share(uint64_t nbytes, Shared *shared)
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT,
     };
+    VkPhysicalDeviceExternalBufferInfo wish = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
+        .usage = of_buffer.usage,
+        .handleType = external.handleTypes,
+    };
+    VkExternalBufferProperties able = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+    vkGetPhysicalDeviceExternalBufferProperties(physical, &wish, &able);
+    const VkFlags features = able.externalMemoryProperties.externalMemoryFeatures;
+    if (!(features & VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT) ||
+        features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT)
+        return NO_DEVICE; /* a buffer in the middle of an allocation is not exported here */
     CHECK(vkCreateBuffer(device, &of_buffer, NULL, &buffer));
     VkMemoryRequirements needs;
     vkGetBufferMemoryRequirements(device, buffer, &needs);
@@ -110,8 +121,11 @@ int your_share(uint64_t nbytes, Shared *shared)
     VkPhysicalDeviceMemoryProperties types;
     uint32_t type = 0;
     vkGetPhysicalDeviceMemoryProperties(physical, &types);
-    while (!(needs.memoryTypeBits >> type & 1 && (types.memoryTypes[type].propertyFlags & wanted) == wanted))
+    while (type < types.memoryTypeCount &&
+           !(needs.memoryTypeBits >> type & 1 && (types.memoryTypes[type].propertyFlags & wanted) == wanted))
         type++;
+    if (type == types.memoryTypeCount)
+        return NO_DEVICE; /* no memory that the host maps too, which this program sums up */
     VkExportMemoryAllocateInfo exported = {
         .sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
         .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,

@@ -49,7 +49,7 @@ def test_a_program_goes_on_on_its_own_device(default_device):
 
 def run_import(exported, count, **changed):
     fields = exported.fields() | changed
-    names = ("nbytes", "offset", "allocation_bytes", "memory_type", "dedicated", "device_uuid")
+    names = ("nbytes", "offset", "allocation_bytes", "memory_type", "dedicated", "device_uuid", "driver_uuid")
     facts = [str(int(fields[name]) if name == "dedicated" else fields[name]) for name in names]
     command = [built("import_tensor"), str(exported.fd), *facts, str(count)]
     return subprocess.run(command, pass_fds=[exported.fd], capture_output=True, text=True, check=False)
@@ -63,5 +63,8 @@ def test_the_program_notices_a_wrong_number_and_another_device():
     with x.export() as exported:
         done = run_import(exported, 21)
         assert (done.returncode, done.stdout) == (1, "number 9 is -5\n")
-        assert run_import(exported, 21, device_uuid="0" * 32).returncode == 77
+        for uuid in ("device_uuid", "driver_uuid"):
+            assert run_import(exported, 21, **{uuid: "0" * 32}).returncode == 77
+        done = run_import(exported, 25)
+        assert (done.returncode, done.stderr) == (1, "25 numbers are more than 96 bytes have\n")
     assert np.array_equal(x.numpy(), numbers)
