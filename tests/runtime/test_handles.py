@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,8 +18,9 @@ from support.beside import SHARING, YourDevice, built, your_device
 from support.validated_process import messages
 
 import restride as rs
-from restride.runtime import choose, list_devices
+from restride.runtime import choose, heap, list_devices
 from restride.runtime.handles import HOST_IMPORT
+from restride.runtime.heap import shared_budget
 from restride.runtime.loader import binding
 
 X = np.random.default_rng(3).standard_normal((5, 61, 37)).astype(np.float32)
@@ -337,6 +339,23 @@ def test_handles_that_cannot_be_right_are_refused_by_name(change, error, match, 
         rs.Device(**{**yours.handles, **change})
     with rs.Device(**yours.handles, runtime="vulkan") as device:
         assert device.info.name == name_of_device()
+
+
+def test_a_device_of_yours_shares_the_budget_of_its_gpu_and_is_no_number_of_a_list(yours):
+    """Its instance may list other devices, or in another order, than restride's."""
+    with rs.Device(runtime="vulkan") as own, rs.Device(**yours.handles) as device:
+        budgets = [each.runtime._session.blocks.pool.chunks.budget for each in (own, device)]
+        assert budgets[0] is budgets[1]
+        assert device.info == replace(own.info, index=-1, heap_left=device.info.heap_left, limits=device.limits)
+        assert repr(device).startswith(f"<restride.Device of yours: {own.info.name}, ")
+
+
+def test_a_device_at_the_place_of_another_has_the_budget_of_its_own_gpu(yours):
+    with rs.Device(**yours.handles) as device:
+        physical = device.runtime._session.device.physical
+        other = replace(physical, info=replace(physical.info, uuid="0" * 32))
+        assert shared_budget(other, 0) is not shared_budget(physical, 0)
+        del heap._budgets["0" * 32, physical.driver_uuid, 0]
 
 
 def test_the_requirements_are_a_value():

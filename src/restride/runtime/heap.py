@@ -52,7 +52,8 @@ class HeapBudget:
             holder.trim_if_free()
 
 
-_budgets: dict[tuple[int, int], HeapBudget] = {}
+_budgets: dict[tuple[str, str, int], HeapBudget] = {}
+"""By UUID of device and driver and by heap, which are the same for whatever instance shows the device."""
 
 
 def limit_budgets(memory_limit: int | None) -> tuple[HeapBudget, ...]:
@@ -62,4 +63,5 @@ def limit_budgets(memory_limit: int | None) -> tuple[HeapBudget, ...]:
 
 def shared_budget(physical: PhysicalDevice, heap: int) -> HeapBudget:
     """The budget of a device's heap, shared by the whole process."""
-    return _budgets.setdefault((physical.info.index, heap), HeapBudget(physical.heap_sizes[heap]))
+    whose = physical.info.uuid, physical.driver_uuid, heap
+    return _budgets.setdefault(whose, HeapBudget(physical.heap_sizes[heap]))

@@ -323,9 +323,9 @@ def physical_of(handles: DeviceHandles) -> PhysicalDevice:
     vulkan = binding()
     owner = vulkan.ffi.cast("VkInstance", handles.instance)
     vk = Functions(lambda name: vulkan.lib.vkGetInstanceProcAddr(owner, name))
-    for index, handle in enumerate(_enumerate_all(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner)):
+    for handle in _enumerate_all(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner):
         if int(vulkan.ffi.cast("uintptr_t", handle)) == handles.physical_device:
-            return _describe(vk, index, handle, handles.queue_family)
+            return _describe(vk, -1, handle, handles.queue_family)
     raise DescriptorError(f"the instance has no physical device {handles.physical_device:#x}")
 
 

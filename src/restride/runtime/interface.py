@@ -40,7 +40,8 @@ def rounded(nbytes: int) -> int:
 class DeviceInfo:
     """One physical device, as its driver describes it.
 
-    index: position in ``list_devices()``; ``RESTRIDE_DEVICE`` and ``Device(selector)`` accept it.
+    index: position in ``list_devices()``; ``RESTRIDE_DEVICE`` and ``Device(selector)`` accept it. -1: of a VkDevice of
+        yours, which its own instance may list elsewhere.
     kind: "discrete", "integrated", "virtual", "cpu" or "other".
     vendor_id, device_id: PCI (or Khronos) numbers.
     driver, driver_version: the driver's name and its own version text.

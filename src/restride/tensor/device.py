@@ -113,7 +113,7 @@ class Device:
         self.runtime = open_runtime(
             selector, runtime, timeout, memory_limit=memory_limit, manager=manager, handles=handles
         )
-        self._number = next(_numbers.setdefault(self.info.index, count(1)))
+        self._number = next(_numbers.setdefault(self.info.uuid, count(1)))
         if manager is not None:
             _over_managers.add(self)
 
@@ -301,7 +301,8 @@ class Device:
     def __repr__(self) -> str:
         info, runtime = self.info, type(self.runtime).__name__.removesuffix("Runtime").lower()
         state = self._which() + ", closed" * self._closed
-        return f"<restride.Device {info.index}: {info.name}, {info.driver} {info.driver_version}, {runtime}{state}>"
+        number = "of yours" if info.index < 0 else info.index
+        return f"<restride.Device {number}: {info.name}, {info.driver} {info.driver_version}, {runtime}{state}>"
 
 
 def devices() -> list[DeviceInfo]:
@@ -317,8 +318,8 @@ def devices() -> list[DeviceInfo]:
     return list_devices()
 
 
-_numbers: dict[int, count[int]] = {}
-"""For the index of a GPU the number that its next ``Device`` gets, which tells several devices of one GPU apart."""
+_numbers: dict[str, count[int]] = {}
+"""For the UUID of a GPU the number that its next ``Device`` gets, which tells several devices of one GPU apart."""
 
 _over_managers: LiveObjects[Device] = LiveObjects()
 

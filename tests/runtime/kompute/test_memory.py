@@ -172,8 +172,9 @@ def test_limits_are_refused_with_the_numbers(make, device):
 
 @pytest.fixture
 def small_heaps(device, monkeypatch):
-    for number in range(len(physical_devices()[device.index].heap_sizes)):
-        monkeypatch.setitem(heap._budgets, (device.index, number), heap.HeapBudget(64 << 20))
+    own = physical_devices()[device.index]
+    for number in range(len(own.heap_sizes)):
+        monkeypatch.setitem(heap._budgets, (own.info.uuid, own.driver_uuid, number), heap.HeapBudget(64 << 20))
 
 
 def test_runtimes_of_both_kinds_share_the_budget_of_their_heap(small_heaps, make, device, modules):

@@ -201,8 +201,9 @@ def test_idle_memory_goes_back_before_more_is_taken_than_the_driver_has_left(in_
 
 
 def test_an_allocation_larger_than_the_driver_allows(modules, monkeypatch):
-    for number in range(len(physical_devices()[0].heap_sizes)):
-        monkeypatch.setitem(heap._budgets, (0, number), heap.HeapBudget(1 << 50))
+    first = physical_devices()[0]
+    for number in range(len(first.heap_sizes)):
+        monkeypatch.setitem(heap._budgets, (first.info.uuid, first.driver_uuid, number), heap.HeapBudget(1 << 50))
     runtime = VulkanRuntime(0, module_source=modules)
     with pytest.raises(UnsupportedError, match="exceed the largest single allocation"):
         runtime.allocate(1 << 40)
@@ -232,8 +233,9 @@ def test_the_budget_counts_what_the_driver_allocates(modules, monkeypatch):
 
 
 def test_another_device_that_is_lost_does_not_spoil_this_one(modules, monkeypatch):
-    for number in range(len(physical_devices()[0].heap_sizes)):
-        monkeypatch.setitem(heap._budgets, (0, number), heap.HeapBudget(8 * MIB))
+    first = physical_devices()[0]
+    for number in range(len(first.heap_sizes)):
+        monkeypatch.setitem(heap._budgets, (first.info.uuid, first.driver_uuid, number), heap.HeapBudget(8 * MIB))
     lost, good = VulkanRuntime(0, module_source=modules), VulkanRuntime(0, module_source=modules)
     memory = lost.allocate(MIB)
     lost.submit([bump(64)], [memory])
