@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import subprocess
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from support.beside import FOLDER, SHARING, built, your_device
 import restride as rs
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "beside.md").read_text(encoding="utf-8")
-FIRST, SECOND = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+FIRST, SECOND, LOCK = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +36,7 @@ def test_the_c_of_the_page_is_that_of_the_programs():
     blocks = re.findall(r"```c\n(.*?)```", PAGE, re.DOTALL)
     assert len(blocks) == 4
     assert [block for block in blocks if block not in programs] == []
-    for path in FOLDER.glob("*.c"):
+    for path in (*FOLDER.glob("*.c"), *FOLDER.glob("*.py")):
         assert f"docs/beside/{path.name}" in PAGE
 
 
@@ -45,6 +47,22 @@ def test_a_program_reads_and_writes_a_tensors_memory():
 def test_a_program_goes_on_on_its_own_device(default_device):
     with your_device(default_device.info.name, (SHARING,)) as yours:
         exec(compile(SECOND, "docs/beside.md", "exec"), {"yours": yours})
+
+
+def test_a_lock_by_two_functions(default_device):
+    lock, calls = threading.Lock(), []
+    library = SimpleNamespace(
+        lock_queue=lambda: calls.append(lock.acquire()),
+        unlock_queue=lambda: calls.append(lock.release()),
+    )
+    made = {"library": library}
+    exec(compile(LOCK, "docs/beside.md", "exec"), made)
+    with (
+        your_device(default_device.info.name, ()) as yours,
+        rs.Device(**yours.handles, lock=made["QueueLock"]()) as device,
+    ):
+        assert rs.reorder(rs.asarray(np.arange(5), device=device)[::-1], "A->A").tolist() == [4, 3, 2, 1, 0]
+    assert calls == [True, None] * (len(calls) // 2) != []
 
 
 def run_import(exported, count, **changed):
