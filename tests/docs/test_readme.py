@@ -116,7 +116,7 @@ def test_each_cell_of_the_comparison_has_its_source():
         row for header in ("| | runs on | layouts", "| | runs on | what") for row in rows_below(header, COMPARISON)[1:]
     ]
     assert [name for name, *_ in rows].count("restride") == 2
-    assert len(rows) == 11
+    assert len(rows) == 12
     unsourced = {cell for name, *cells in rows if name != "restride" for cell in cells if cell and "](" not in cell}
     assert unsourced == {"it is what others are compared with"}
     assert f"[{len(DTYPES)} element types]" in COMPARISON
