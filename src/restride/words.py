@@ -116,6 +116,25 @@ COMMANDS = {
 }
 """For commands of other programs ours, with what they need."""
 
+KEYS = {"image_size": "size", "input_size": "size", "mean": "image_mean", "std": "image_std"}
+"""For keys of other programs' configurations those of an image processor, of which a family may lack one."""
+
+OPTIONS = dict.fromkeys(
+    ("--limit", "--max", "--count", "--first", "--sample"), ("--shard", "--shard 1/100 runs a hundredth, -k a choice")
+)
+"""For options of other programs the one of ours that a command must have, and what to say of it."""
+
+
+def option_here(name: str, known: Collection[str]) -> str:
+    """The end of an error about an option that is not among the ``known`` ones of a command; may be empty."""
+    ours, hint = OPTIONS.get(name, ("", ""))
+    return f"; {hint}" if ours in known else did_you_mean(name, known)
+
+
+def key_here(name: str, known: Collection[str]) -> str:
+    """The end of an error about a key that is not among the ``known`` ones of a configuration; may be empty."""
+    return f"; it is {KEYS[name]} here" if KEYS.get(name) in known else did_you_mean(name, known)
+
 
 def argument_here(name: str, known: Collection[str]) -> str:
     """The end of an error about an argument that is not among the ``known`` ones of a function; may be empty.

@@ -102,6 +102,10 @@ class Case:
         unread = dict(self.parameters)
         if len(unread) != len(self.parameters):
             raise DescriptorError(f"a parameter is given twice: {', '.join(name for name, _ in self.parameters)}")
+        if unknown := [name for name in unread if name not in self.operation.named]:
+            known = ", ".join([*self.operation.named, "seed"])
+            hint = did_you_mean(unknown[0], self.operation.named)
+            raise DescriptorError(f"{self.op} has no parameter {', '.join(unknown)}; it has {known}{hint}")
         view = View.read(write(unread["view"])) if "view" in unread else None
         object.__setattr__(self, "viewed", self.src.sizes if view is None else view.sizes(self.src.sizes))
         written: list[tuple[str, Value]] = []
@@ -113,10 +117,6 @@ class Case:
                     written.append((name, value))
             elif default is None and parameter.required:
                 raise DescriptorError(f"{self.op} needs {name}=...")
-        if unread:
-            known = ", ".join([*self.operation.named, "seed"])
-            hint = did_you_mean(next(iter(unread)), self.operation.named)
-            raise DescriptorError(f"{self.op} has no parameter {', '.join(unread)}; it has {known}{hint}")
         object.__setattr__(self, "parameters", tuple(written))
         if self.takes("mode") and self.takes("like"):
             OneOf("mode", *(MODES if self["like"] is None else LIBRARIES[self.word("like")].modes))(self.word("mode"))

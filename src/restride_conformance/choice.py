@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from restride.command.process import UsageError, counted, tell
-from restride.errors import DescriptorError, RestrideError
+from restride.errors import DescriptorError, RestrideError, did_you_mean
 from restride.kernel import Limits
 from restride.layout.text import cut
 from restride.runtime.file_store import cache_folder, locked_cached, read_cached, write_cached
@@ -118,11 +118,15 @@ def _text(name: str) -> str:
             raise UsageError(f"case file {name} is larger than {_MAX_FILE >> 20} MiB")
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
+        if name in OPERATIONS:
+            raise UsageError(f"{name!r} is no catalogue; --op {name} chooses its cases") from None
         if name.partition(" ")[0] in OPERATIONS:  # before FileNotFoundError, because a long case is no valid file name
             raise UsageError(f"{name!r} is no case file; a case itself goes with --repro") from None
         if isinstance(error, FileNotFoundError):
             known = ", ".join(CATALOGUES)
-            raise UsageError(f"{name!r} is neither a catalogue ({known}) nor a case file") from None
+            raise UsageError(
+                f"{name!r} is neither a catalogue ({known}) nor a case file{did_you_mean(name, CATALOGUES)}"
+            ) from None
         raise UsageError(f"case file {name} cannot be read: {error}") from error
 
 

@@ -102,7 +102,10 @@ def test_braces_that_a_shell_expanded_are_recognised(capsys):
 @pytest.mark.parametrize("name", ["x.npy", "a photo.JPG"])
 def test_a_file_is_shown_by_another_command(name, capsys):
     assert main(["show", name]) == 2
-    assert f"show draws layouts; its picture: restride view {shlex.quote(name)}" in capsys.readouterr().err
+    assert (
+        f"{name!r} looks like the name of a file, and show draws layouts; a picture of what is in a file: "
+        in capsys.readouterr().err
+    )
 
 
 def test_shardings_of_hlo_are_no_layouts_without_braces(restride):

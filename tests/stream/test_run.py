@@ -292,7 +292,9 @@ REFUSED_STREAMS = {
     r"source must have shape, and list has none$": {"source": [1]},
     r"source must have shape, and str has none: open the file first": {"source": "x.npy"},
     r"source must have __getitem__, and \w+Path has none: open": {"source": Path("x")},
-    r"destination must have __setitem__, and str has none: open the file": {"destination": "x.npy"},
+    r"destination must .* and str has none: make .* np.lib.format.open_memmap\(path, 'w\+', dtype, sizes\) does$": {
+        "destination": "x.npy"
+    },
     r"source has elements of type uint8, which are not the bits of bf16": {"source_dtype": "bf16"},
     r"scales\[0\] must be finite, got nan": {"chain": rs.Chain().resample(scales=(float("nan"),))},
     r"chain must be a restride.Chain, got str": {"chain": "area"},

@@ -400,6 +400,10 @@ def test_keys_without_effect_are_accepted():
             {**CLIP, "do_rezise": True},
             "which this family does not know, for CLIPImageProcessor. Did you mean 'do_resize'?",
         ),
+        ({**CLIP, "image_size": 224}, "which this family does not know; it is size here, for CLIPImageProcessor"),
+        ({**CLIP, "input_size": 224}, "which this family does not know; it is size here, for CLIPImageProcessor"),
+        ({**CLIP, "mean": [0.5]}, "which this family does not know; it is image_mean here, for CLIPImageProcessor"),
+        ({**CLIP, "std": [0.5]}, "which this family does not know; it is image_std here, for CLIPImageProcessor"),
         ({**CLIP, "patch_size": 14}, "key 'patch_size' = 14, which this family does not know"),
         ({**CLIP, "resample": 9}, "resample must be one of Pillow's numbers 0 (nearest), "),
         ({**CLIP, "do_resize": 1}, "do_resize must be true, false or null, got 1"),
@@ -502,7 +506,10 @@ def test_a_folder_without_a_configuration_is_refused(tmp_path):
     ("images", "message"),
     [
         ([], "images must hold at least one image, got []"),
-        ([np.zeros((4, 4), np.uint8)], "images[0]: an image must have 3 axes, got sizes (4, 4)"),
+        (
+            [np.zeros((4, 4), np.uint8)],
+            "images[0]: an image must have 3 axes, got sizes (4, 4): image[..., None] has one channel",
+        ),
         ([np.zeros((5, 5, 7), np.uint8)], "images[0]: an image must have 1, 3 or 4 channels on its first or last axis"),
         (["a", 3], "images[0]: cannot read the image 'a': "),
         (["a" * 80, 3], f"images[0]: cannot read the image '{'a' * 80}': "),  # whole, however long it is

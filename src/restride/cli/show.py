@@ -62,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{text!r} is what a shell makes of braces: put the layout in quotes")
         if text.lower().endswith((".npy", *READ_FORMATS)):
             raise UsageError(
-                f"{text!r} is a file, and show draws layouts; its picture: restride view {shlex.quote(text)}"
+                f"{text!r} looks like the name of a file, and show draws layouts; a picture of what is in a file: "
+                f"restride view {shlex.quote(text)}"
             )
     found = layouts_in(arguments.layout)
     if len(found) > 1 and arguments.to is None:

@@ -216,8 +216,10 @@ class Parser(argparse.ArgumentParser):
 
     def refuse(self, words: Sequence[str]) -> NoReturn:
         """Raise ``UsageError`` for words that no option or argument takes."""
+        from restride.words import option_here  # on use: the overview of commands needs no words
+
         option = next(filter(self._is_option, words), "").partition("=")[0]
-        hint = did_you_mean(option, self._option_string_actions)
+        hint = option_here(option, self._option_string_actions)
         self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
 
     def _files_first(self, args: Iterable[str]) -> list[str]:

@@ -240,8 +240,10 @@ def _is_same_file(first: np.memmap, second: np.memmap) -> bool:
 def _lacks(argument: str, name: str, array: object) -> DescriptorError:
     text = f"{argument} must have {name}, and {type(array).__name__} has none"
     if isinstance(array, str | os.PathLike):
-        mode = "r" if argument == "source" else "r+"
-        text += f": open the file first, as np.load(path, mmap_mode={mode!r}) does"
+        if argument == "source":
+            text += ": open the file first, as np.load(path, mmap_mode='r') does"
+        else:
+            text += ": make the file first, as np.lib.format.open_memmap(path, 'w+', dtype, sizes) does"
     elif library_of(array) == "tifffile":
         text += ": take a series of the file, such as tifffile.TiffFile(path).series[0]"
     elif hasattr(array, "supports_listing"):  # a store of zarr

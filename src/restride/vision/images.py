@@ -158,7 +158,8 @@ def channel_axis(sizes: Sequence[int], data_format: str | None = None) -> int:
         DescriptorError: there are not 3 axes, or neither has as many elements.
     """
     if len(sizes) != 3:
-        raise DescriptorError(f"an image must have 3 axes, got sizes {tuple(sizes)}")
+        hint = ": image[..., None] has one channel" if len(sizes) == 2 else ""
+        raise DescriptorError(f"an image must have 3 axes, got sizes {tuple(sizes)}{hint}")
     if data_format is not None:
         return 2 if data_format == "channels_last" else 0
     for axis in (0, 2):

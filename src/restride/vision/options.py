@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
+from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.request import LIBRARIES
 from restride.vision.picture import MAX_TILES
 from restride.vision.sizes import Size
+from restride.words import key_here
 
 FILTERS = LIBRARIES["pillow"].numbered_modes
 """Pillow's filters by their numbers, one of which a configuration has as ``resample``."""
@@ -394,7 +395,7 @@ def read_options(
         if key not in known and key not in WITHOUT_EFFECT and key not in ignored and config[key] is not None:
             raise DescriptorError(
                 f"the configuration has the key {shown(key)} = {shown(config[key])}, which this family does not know"
-                + (did_you_mean(key, known) or "; leave it out if it changes no pixel")
+                + (key_here(key, known) or "; leave it out if it changes no pixel")
             )
     values = {key: config.get(key, default) for key, default in known.items()}
     is_square = as_flag("default_to_square", values.pop("default_to_square"))
