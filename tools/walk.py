@@ -94,8 +94,7 @@ def main() -> None:
     width = max(len(step.module) for step in steps)
     for step in steps if arguments.all else entries(steps):
         print(f"{step.module:<{width}}  {step.function}")
-    modules = len({step.module for step in steps})
-    print(f"{modules} modules, {len(steps)} steps between them")
+    print(f"{len({step.module for step in steps})} modules")
 
 
 if __name__ == "__main__":
