@@ -67,8 +67,8 @@ the device after each dispatch, so a barrier that is missing or without effect d
 _FILES = {
     "c": """\
 `repro.c` has the dispatches as tables at its top; `case.json` has the same and versions. `*.spv` are the modules as the
-driver gets them, `*.bin` the buffers before the first dispatch and what must come out: `expected`, `lowest`, `highest`,
-`places` (the position of each element, 64 bits), `judged` (1 for each other byte that must be as expected).""",
+driver gets them, `*.bin` the buffers before the first dispatch and what must come out: `expected`, {limits}`places`
+(the position of each element, 64 bits), `judged` (1 for each other byte that must be as expected).""",
     "amber": """\
 `case.amber` has the dispatches, the buffers before the first one and what must come out; `case.json` has the dispatches
 and versions. `*.spv` are the modules as the driver gets them.""",
@@ -212,6 +212,7 @@ def readme(program: Program, seen: Seen, form: str = "c") -> str:
         if check.is_exact
         else "Each element must lie between two limits, and be NaN where a limit is NaN."
     )
+    limits = "" if check.is_exact else "`lowest`, `highest`, "
     return f"""\
 # {seen.outcome.verdict}: {program.line.split(" ")[0]} on {host.device.get("name", "a device")}
 
@@ -244,7 +245,7 @@ With restride: `restride test --repro LINE{" --groups" if seen.outcome.groups el
 
 ## Files
 
-{_FILES[form]}
+{_FILES[form].format(limits=limits)}
 """
 
 

@@ -703,6 +703,8 @@ static int replay(const Gpu *gpu, VkCommandBuffer commands, const Storage *stora
             printf("replay %lu:\n", i);
         if (!is_right(expected, storages))
             all_right = 0;
+        else if (replays > 1)
+            printf("  right\n");
     }
     print_and_free(results, replays);
     return all_right;
@@ -731,10 +733,10 @@ static int run_case(const Gpu *gpu, const char *folder, unsigned long replays)
     return all_right;
 }
 
-static int usage(void)
+static int usage(FILE *stream, int code)
 {
-    fprintf(stderr, "usage: repro [FOLDER] [--device NUMBER|NAME] [--replay COUNT]\n");
-    return BAD_INPUT;
+    fprintf(stream, "usage: repro [FOLDER] [--device NUMBER|NAME] [--replay COUNT]\n");
+    return code;
 }
 
 /* The folder of this program, as it was called. */
@@ -756,13 +758,15 @@ int main(int count, char **arguments)
             wanted = arguments[++i];
         else if (!strcmp(arguments[i], "--replay") && i + 1 < count)
             replays = strtoul(arguments[++i], NULL, 10);
+        else if (!strcmp(arguments[i], "--help") || !strcmp(arguments[i], "-h"))
+            return usage(stdout, RIGHT);
         else if (arguments[i][0] != '-' && !named)
             named = arguments[i];
         else
-            return usage();
+            return usage(stderr, BAD_INPUT);
     }
     if (!replays)
-        return usage();
+        return usage(stderr, BAD_INPUT);
 
     Gpu gpu = {0};
     printf("%s\n", CASE.line);

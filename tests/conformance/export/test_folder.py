@@ -163,7 +163,7 @@ def test_replays_count_distinct_results(device, tmp_path):
     program = built(written(BOUNDED, tmp_path / "x", device.limits))
     done = run(program, device, "--replay", 5)
     assert done.returncode == 0
-    assert "5 replays, distinct results: 1\n  5 times that of replay 1\n" in done.stdout
+    assert "replay 1:\n  right\n5 replays, distinct results: 1\n  5 times that of replay 1\n" in done.stdout
 
 
 @pytest.mark.slow
@@ -175,6 +175,8 @@ def test_files_are_read_from_the_folder_that_is_named_and_a_missing_one_is_said(
     done = run(program, device, folder)
     assert (done.returncode, "cannot read" in done.stderr) == (2, True)
     assert run(program, device, "--replay", 0).returncode == 2
+    helped = run(program, device, "--help")
+    assert (helped.returncode, helped.stdout[:12], helped.stderr) == (0, "usage: repro", "")
 
 
 @pytest.mark.slow
@@ -219,6 +221,9 @@ def test_the_description_has_the_modules_steps_and_driver(tmp_path):
     assert record["device"] == {"name": "a device", "driver": "a driver", "driver_version": "1"}
     readme = (folder / "README.md").read_text()
     assert EXACT in readme
+    assert "`expected`, `places`" in readme
+    bounded = (written(BOUNDED, tmp_path / "y", LIMITS) / "README.md").read_text()
+    assert "`expected`, `lowest`, `highest`, `places`" in bounded
     assert "1 of 65 elements are wrong" in readme
     assert "a driver" in readme
 
