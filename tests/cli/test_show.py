@@ -1,7 +1,6 @@
 """``restride show``: what it prints and writes, and what it refuses."""
 
 import os
-import shlex
 import subprocess
 import sys
 

@@ -323,6 +323,20 @@ rs.vision.processor({"image_processor_type": "CLIPImageProcessor"}, device=other
     TypeError: processor() got an unexpected keyword argument 'device'; the processor takes it: rs.vision.processor(
 rs.vision.processor({"image_processor_type": "CLIPImageProcessor"})(photo, size=100)
     TypeError: Processor() got an unexpected keyword argument 'size'; a configuration has it as a key: rs.vision
+rs.vision.processor({"image_processor_type": "CLIPImageProcessor"})(images=photo, text="a cat")
+    TypeError: Processor() got an unexpected keyword argument 'text' ... rs.compat.transformers.accelerate(processor)
+rs.vision.processor({"image_processor_type": "CLIPImageProcessor"})(photo, padding=True)
+    TypeError: Processor() got an unexpected keyword argument 'padding' ... rs.compat.transformers.accelerate(processor)
+rs.vision.processor({"image_processor_type": "CLIPImageProcessor"}).preprocess(photo)
+    AttributeError: an image processor has no preprocess: call it, as processor(images)
+rs.vision.processor({"image_processor_type": "CLIPImageProcessor"}).plna((48, 64))
+    AttributeError: an image processor has no plna. Did you mean 'plan'?
+rs.vision.processor({"image_processor_type": "CLIPImageProcessor"})(photo[..., 0])
+    DescriptorError: images[0]: an image must have 3 axes, got sizes (48, 64): image[..., None] has one channel
+rs.vision.processor({"image_processor_type": "CLIPImageProcessor", "image_mean": [0.5, 0.5]})
+    DescriptorError: image_mean must have 3 values where do_convert_rgb is true, got (0.5, 0.5)
+rs.asarray(photo, dtype="f16")
+    TypeError: asarray() got an unexpected keyword argument 'dtype'; the type stays: ... .astype or rs.reorder(x, dtype=
 """
 """A call, and below it the error; " ... " stands for what a line has no room for."""
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import as_numpy, flag, require_unmasked
+from restride.arguments import as_numpy, check_keywords, flag, require_unmasked
 from restride.arguments.pillow import PillowImage, is_file
 from restride.dtypes import Array, DType
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown
@@ -70,6 +71,7 @@ def from_buffer(raw_bytes: Any, desc: TensorDesc | str, device: Device | None = 
     return Tensor(memory, desc, device)
 
 
+@partial(check_keywords, elsewhere={"the type stays: rs.asarray(x).astype or rs.reorder(x, dtype=...)": ("dtype",)})
 def asarray(
     array: Any, desc: TensorDesc | str | None = None, device: Device | None = None, copy: bool | None = True
 ) -> Tensor:

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
 from restride.arguments import check_keywords, counts, require_word
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown, warn_caller
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, did_you_mean, prefixed, shown, warn_caller
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, as_device
 from restride.vision import work
@@ -32,7 +32,17 @@ _KINDS = ("np", "restride", "pt")
 _PIXEL_TYPES = ("f32", "f16", "bf16")
 
 
-_ELSEWHERE = {"a configuration has it as a key: rs.vision.processor({**config, ...})": COMMON}
+_ELSEWHERE = {
+    "a configuration has it as a key: rs.vision.processor({**config, ...})": COMMON,
+    "only images are computed here; rs.compat.transformers.accelerate(processor) keeps the rest of a processor": (
+        "text",
+        "videos",
+        "audio",
+        "padding",
+        "truncation",
+        "max_length",
+    ),
+}
 """Keywords that transformers takes at a call, and where a caller of restride gives them instead."""
 
 
@@ -162,6 +172,17 @@ class Processor:
         if return_tensors is None:
             return Inputs(self._listed(computed, samples))
         return Inputs({key: as_kind(value, return_tensors) for key, value in computed.items()})
+
+    if not TYPE_CHECKING:  # type checkers do not see this method, or they would accept every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise for what a processor of transformers has and this one has not, such as ``preprocess``."""
+            hint = (
+                ": call it, as processor(images)"
+                if name in ("preprocess", "process")
+                else did_you_mean(name, dir(self))
+            )
+            raise AttributeError(f"an image processor has no {name}{hint}", name=name, obj=self)
 
     def plan(self, size: Sequence[int]) -> ImagePlan:
         """The plan for one RGB image of ``size``, height and width: sizes, tiles and dispatches, without a device.

@@ -408,4 +408,8 @@ def read_options(
     options = Options(**{key: read.pop(key) for key in COMMON if key in read}, own=read)
     if options.do_normalize and (options.image_mean is None or options.image_std is None):
         raise DescriptorError("image_mean and image_std must not be null where do_normalize is true")
+    if options.do_normalize and options.do_convert_rgb and options.input_data_format is None:  # channels are 3 then
+        for key, numbers in (("image_mean", options.image_mean), ("image_std", options.image_std)):
+            if isinstance(numbers, tuple) and len(numbers) != 3:
+                raise DescriptorError(f"{key} must have 3 values where do_convert_rgb is true, got {shown(numbers)}")
     return options
