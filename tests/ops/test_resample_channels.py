@@ -23,11 +23,13 @@ REFUSED = {
         lambda: rs.resample(PHOTO, (22, 22), like="torch", mode="bilinear"),
         lambda: rs.resample(PHOTO, (22, 3), like="opencv"),
         lambda: rs.plan_resample("u8[48,64,3]", None, (22, 22)),
+        lambda: judge("dask") and rs.dask.pyramid(PHOTO, 2),
+    ],
+    f"the last axes of x {LOOKS}(0, 1), or axes=(1, 2) if they are not, for u8[48,64,3]": [  # a chain has no resize
         lambda: rs.Chain().resample((22, 22)).of(PHOTO.shape, "u8"),
         lambda: rs.stream(PHOTO, np.zeros((48, 22, 22), np.uint8), rs.Chain().resample((22, 22))),
         lambda: rs.LazyArray(PHOTO, rs.Chain().resample((22, 22)))[:2],
         lambda: judge("dask") and rs.dask.resample(PHOTO, (22, 22)),
-        lambda: judge("dask") and rs.dask.pyramid(PHOTO, 2),
     ],
     f"the last axes of x {LOOKS}(1, 2), or call rs.resize, or axes=(2, 3) if they are not, for f32[2,8,8,1]": [
         lambda: rs.resample(np.zeros((2, 8, 8, 1), np.float32), (5, 5)),

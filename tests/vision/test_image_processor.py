@@ -393,6 +393,17 @@ def test_keys_without_effect_are_accepted():
     assert repr(rs.vision.processor({**without, "image_std": 0})) == repr(rs.vision.processor(without))
 
 
+def test_means_of_other_than_three_channels_go_with_images_that_have_them():
+    """They are refused when the processor is made, unless it says where the channels are, which are then any number."""
+    config = {**CLIP, "do_convert_rgb": True, "image_mean": [0.5, 0.5], "image_std": [0.5, 0.5]}
+    with pytest.raises(rs.DescriptorError, match="image_mean must have 3 values where do_convert_rgb is true"):
+        rs.vision.processor(config)
+    with pytest.raises(rs.DescriptorError, match="image_std must have 3 values where do_convert_rgb is true"):
+        rs.vision.processor({**config, "image_mean": 0.5})
+    for harmless in ({"do_convert_rgb": None}, {"do_normalize": False}, {"input_data_format": "channels_last"}):
+        assert rs.vision.processor({**config, **harmless})
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [

@@ -346,10 +346,14 @@ def resample_plan(
     return plan_of(src, out, limits, resized, Result(layout, dtype, numbers))
 
 
-def resolve(src: TensorDesc, request: Request, argument: str = "x") -> Resizing:
+def resolve(src: TensorDesc, request: Request, argument: str = "x", *, in_chain: bool = False) -> Resizing:
     """The resampling of ``src`` that a call asks for.
 
-    argument: name of the source in messages.
+    Args:
+        src: the source.
+        request: the arguments of the call.
+        argument: name of the source in messages.
+        in_chain: the call is one of a chain.
 
     Raises:
         DescriptorError, UnsupportedError: as ``resample`` says.
@@ -359,7 +363,7 @@ def resolve(src: TensorDesc, request: Request, argument: str = "x") -> Resizing:
         raise DescriptorError(f"source_sizes {whole} must be as many as the axes of its part, {src}")
     resized = resizing(whole, request, src.dtype.name)
     if request.axes is None:
-        require_no_channels(argument, src.rank, resized.old, resized.new, request.like)
+        require_no_channels(argument, src.rank, resized.old, resized.new, request.like, in_chain=in_chain)
     if request.source_sizes is not None:
         if src.sizes != resized.read_sizes:
             raise DescriptorError(
@@ -375,7 +379,7 @@ class Resample(Operation):
     """``resample`` without a sum; ``layout`` is None or a permutation "A->B"."""
 
     def __init__(self, src: TensorDesc, request: Request, result: Result) -> None:
-        resized = resolve(src, request)
+        resized = resolve(src, request, in_chain=True)
         asked = _asked_of(src, None, resized.sizes, result)
         target = target_of_sums(src, _sums(src, resized, asked), None, asked)
         self._order = asked.order

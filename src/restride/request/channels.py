@@ -12,7 +12,13 @@ _MAX_CHANNELS = 4
 
 
 def require_no_channels(
-    argument: str, rank: int, old: Sequence[int], new: Sequence[int], like: Library | None = None
+    argument: str,
+    rank: int,
+    old: Sequence[int],
+    new: Sequence[int],
+    like: Library | None = None,
+    *,
+    in_chain: bool = False,
 ) -> None:
     """Refuse to resize the last axes of an array, which are not named, if the very last one may have its channels.
 
@@ -25,6 +31,7 @@ def require_no_channels(
         old: sizes before, of the axes that are resized.
         new: sizes after.
         like: the library, if any.
+        in_chain: the call is one of a chain, which has no ``resize``.
 
     Raises:
         DescriptorError: the axes must be named.
@@ -43,7 +50,7 @@ def require_no_channels(
     raise DescriptorError(
         Message.of(
             f"the last {what.format(argument)}, and no axes are named: say ",
-            f"axes={before},{' or call rs.resize,' * is_image} or axes={these} {otherwise}",
+            f"axes={before},{' or call rs.resize,' * (is_image and not in_chain)} or axes={these} {otherwise}",
             f"--axes {options[0]},{' or run `restride resize`,' * is_image} or --axes {options[1]} {otherwise}",
         )
     )
