@@ -17,40 +17,51 @@ from restride.request import LIBRARIES, Request
 from restride.weights import LibraryRows, Resizing, resizing
 
 STORED = {
-    "torch": ("torch 2.13.0, torch.nn.functional.interpolate on a CPU", 504, "c16e230814ca207b940728b07d5a4e92"),
-    "onnx": ("ONNX 1.23.2, Resize-19", 216, "c2aaa3bd0d7163f2ac8a84ef944d8b09"),
-    "onednn": ("oneDNN 3.13, resampling", 144, "c750647ea048786745d078b6dea7c7ef"),
-    "directml": ("DirectML 1.15, DML_OPERATOR_RESAMPLE3", 144, "3ccb4a5a03309f8dbf674f765d7d6e30"),
-    "tensorflow": ("TensorFlow 2, tf.image.resize", 288, "4e38d527c1e56fe8074f7110ece7646e"),
-    "pillow": ("Pillow 13.0.0, Image.resize", 432, "87f60d019557b914b70b70842550f6bd"),
-    "opencv": ("OpenCV 5.0.0, cv2.resize", 504, "1276df8ca96b250a0f31e9509494a241"),
-    "scikit-image": ("scikit-image 0.26.0, skimage.transform.resize", 144, "1b265be01d900f5af8d900cb0ed6a614"),
+    "torch": ("torch 2.13.0, torch.nn.functional.interpolate on a CPU", 504, "85a934cd85634c7f64712b1795230cb6"),
+    "onnx": ("ONNX 1.23.2, Resize-19", 216, "fd2f12319b7833816c696a71f2296a8b"),
+    "onednn": ("oneDNN 3.13, resampling", 144, "47c1ec7e9d9c54e2c536ea8ba23caf27"),
+    "directml": ("DirectML 1.15, DML_OPERATOR_RESAMPLE3", 144, "6e6d39879354faba3598969f507395d6"),
+    "tensorflow": ("TensorFlow 2, tf.image.resize", 288, "a1ae1d6433716a9a9677ebd316cb7df6"),
+    "pillow": ("Pillow 13.0.0, Image.resize", 432, "cd6bb052759eaf43c81d58cc59f2c96d"),
+    "opencv": ("OpenCV 5.0.0, cv2.resize", 504, "cdad6ad197e489794cb02b1657347474"),
+    "scikit-image": ("scikit-image 0.26.0, skimage.transform.resize", 144, "774b439a8de83bba71abb66c68512ef8"),
 }
 """For each library the version that judged it, the number of its random requests, and the hash of all their rows."""
 
 TYPES = ("u8", "s16", "u16", "s32", "f32", "f64")
 
+TWO_AXES = ((0, 1), (1, 0), (2, 0))
+
+AXES = dict.fromkeys(LIBRARIES, TWO_AXES) | dict.fromkeys(("torch", "scikit-image"), (*TWO_AXES, (1,), (2, 0, 1)))
+"""The axes that are resized, in turn: in any order, also with another one between."""
+
 
 def drawn(like: str) -> Iterator[Resizing]:
-    """Requests of every mode and type: halves, whole factors, and any sizes before and after, of 1 to 4 channels."""
+    """Requests of every mode and type: halves, whole factors, and any sizes before and after, along the axes in turn.
+
+    The last of the other axes, of 1 to 4 elements, may be channels.
+    """
     rng = np.random.default_rng(sum(like.encode()))
+    factors = (2, 2, 2), (3, 4, 2) if like == "opencv" else (1, 3, 2)
     for name, mode in LIBRARIES[like].modes.items():
         for dtype in TYPES:
             for turn in range(12):
-                new = tuple(rng.integers(1, 33, 2).tolist())
-                factors = ((2, 2), (3, 4)) if like == "opencv" else ((2, 2), (1, 3))
-                old = rng.integers(1, 65, 2).tolist()
+                axes = AXES[like][turn // 2 % len(AXES[like])]
+                new = tuple(rng.integers(1, 33, len(axes)).tolist())
+                old = rng.integers(1, 65, len(axes)).tolist()
                 if turn < 4:
-                    old = [size * factor for size, factor in zip(new, factors[turn % 2], strict=True)]
-                channels = int(rng.integers(1, 5))
+                    old = [size * factor for size, factor in zip(new, factors[turn % 2], strict=False)]
                 antialias = turn % 2 == 1 if mode.antialiased is not None else None
                 scales = None
                 if like in ("torch", "opencv") and turn % 3 == 2:
-                    scales, new = rng.uniform(0.2, 3, 2).round(2).tolist(), None
+                    scales, new = rng.uniform(0.2, 3, len(axes)).round(2).tolist(), None
                     old = [size + 5 for size in old]
                 aligned = "align_corners" if like == "torch" and "linear" in name and turn % 4 == 3 else None
-                request = Request(new, scales, (0, 1), name, aligned, antialias=antialias, like=like)
-                yield resizing((*old, channels), request, dtype)
+                sizes = rng.integers(1, 5, max(3, len(axes))).tolist()
+                for axis, size in zip(axes, old, strict=True):
+                    sizes[axis] = size
+                request = Request(new, scales, axes, name, aligned, antialias=antialias, like=like)
+                yield resizing(tuple(sizes), request, dtype)
 
 
 def described(found: LibraryRows) -> Iterator[bytes]:
