@@ -64,8 +64,8 @@ def rows_of(library: LibraryRequest, parts: Sequence[range]) -> LibraryAnswer | 
     places = found.order or sorted(range(len(library.axes)), key=lambda place: -library.axes[place])
     rows = []
     for place in places:
-        whole = found.rows[place]
-        first, weights = whole.part(parts[place].start, len(parts[place])).first_and_weights()
+        whole, part = found.rows[place], slice(parts[place].start, parts[place].stop)
+        first, weights = (each[part] for each in whole.first_and_weights())
         index = first[:, np.newaxis] + np.arange(weights.shape[1])
         if whole.repeats_edges:  # of the axis with its first and last element once more before and behind it
             index = np.clip(index - 1, 0, library.old[place] - 1)
