@@ -21,9 +21,6 @@ from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, laid_out
 from restride.layout.overlap import may_overlap, written_by
-from restride.ops.boxes import FLIPS, UNITS
-from restride.ops.boxes import read_boxes as read_edges
-from restride.ops.letterbox import PLACES
 from restride.ops.perform import perform
 from restride.ops.reorder import reorder_plan
 from restride.ops.take import PAD_MODES
@@ -32,6 +29,8 @@ from restride.plan.yuv import FORMATS, MATRICES
 from restride.reference.comparison import flush_limits
 from restride.request import COORDINATES, LIBRARIES, NEAREST_RULES, POLICIES, Request
 from restride.request.arithmetic import ROUNDINGS, Numbers, arithmetic
+from restride.request.boxes import FLIPS, PLACES, UNITS
+from restride.request.boxes import read_boxes as read_edges
 from restride.tensor.tensor import Tensor
 from restride.weights import Resizing, resizing
 from restride_conformance import fill

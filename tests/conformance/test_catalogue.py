@@ -21,9 +21,7 @@ from restride.errors import DescriptorError
 from restride.kernel import Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.layout.views import broadcast_to, index, permute, reshape
-from restride.ops.boxes import FLIPS, UNITS
 from restride.ops.crop_resize import CROPPED_TYPES
-from restride.ops.letterbox import PLACES
 from restride.ops.take import PAD_MODES
 from restride.plan.convert import TYPE_NUMBERS
 from restride.plan.copy import copy_kernels, copy_problems
@@ -33,6 +31,7 @@ from restride.reference.gradient import GRADIENT_TYPES
 from restride.reference.resample import INTERPOLATED_TYPES
 from restride.request import AREA_MODES, COORDINATES, MODES, NEAREST_RULES, POLICIES
 from restride.request.arithmetic import ROUNDINGS
+from restride.request.boxes import FLIPS, PLACES, UNITS
 from restride_conformance import CATALOGUES, Case, catalogue, read_cases
 from restride_conformance.case import OPERATIONS
 from restride_conformance.operations import SCALES, is_arithmetic, is_in_place

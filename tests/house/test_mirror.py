@@ -38,10 +38,10 @@ ELSEWHERE = {
     "a table that most tests read; its names are in tests/layout/test_text.py": ("dtypes/dtype.py",),
     "gradients of two libraries, in tests/interop/test_torch.py and tests/interop/test_jax.py": ("interop/linear.py",),
     "arguments and parts of crop_resize, in tests/ops/test_crop_resize.py": (
-        "ops/boxes.py",
         "ops/images.py",
         "ops/letterbox.py",
         "plan/boxes.py",
+        "request/boxes.py",
         "weights/boxes.py",
     ),
     "boxes like a library, in tests/ops/test_crop_resize_like.py": ("ops/one_by_one.py",),
@@ -49,6 +49,7 @@ ELSEWHERE = {
     "plans of copies, in tests/plan/test_copy.py": ("plan/problem.py", "plan/transpose.py"),
     "copies that tiles do not allow as walks, in tests/plan/test_tiles.py": ("plan/general.py",),
     "plans that run on tensors, in tests/ops/test_perform.py": ("plan/steps.py",),
+    "words and sizes of frames, in tests/ops/test_yuv.py": ("request/yuv.py",),
     "axes that must be named, in tests/ops/test_resample_channels.py": ("request/channels.py",),
     "libraries side by side, in tests/judges/test_profiles.py": (
         "reference/like.py",

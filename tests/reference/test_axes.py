@@ -133,6 +133,85 @@ def test_a_reorder_is_refused_alike(arguments: dict[str, Any]) -> None:
     assert refusal(rs.reference.reorder, X, **arguments) == refusal(rs.reorder, X, **arguments)
 
 
+BATCH = np.zeros((2, 6, 8, 3), np.uint8)
+BOX = [(0, 0, 4, 6)]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *({"units": word} for word in ("pixel", None, 1)),
+        *({"letterbox": word} for word in ("left", True)),
+        *({"flip": word} for word in ("z", ["none", "both"], ["z"], 1)),
+        *({"axes": axes} for axes in ((0, 7), (0, 0), (2, 1), (1,), (0, 1), ("1", "2"), 1)),
+        *({"boxes": boxes} for boxes in ([(0, 0, 4)], [(0, float("nan"), 1, 1)], [(4, 0, 0, 6)], "0,0,4,6", [[]], 3)),
+        *({"boxes": boxes} for boxes in ([(0, 0, 1 << 40, 1)], [("0", "0", "4", "6")], [(0, 2, 4, 2)])),
+        *({"images": images} for images in ([4], [-1], [0, 1], [0.5], 0)),
+        *({"sizes": sizes} for sizes in (4, (4,), (0, 4), (4, -1), (4, 4, 4), "44")),
+        {"fill": [1, 2]},
+        {"fill": [[1]]},
+        {"fill": 256},
+        {"fill": 0.5},
+        {"mode": "best"},
+        {"like": "gimp"},
+        {"coordinates": "tf_crop_and_resize"},
+        {"boxes": [(0.0, 0.0, 4.0, 6.0)], "letterbox": "center"},
+        {"boxes": [(0.0, 0.0, 4.0, 6.0)], "antialias": True},
+        {"boxes": [(0.0, 0.0, 4.0, 6.0)], "coordinates": "half_pixel"},
+        {"boxes": [(0.0, 0.0, 4.0, 6.0)], "like": "pillow"},
+        {"boxes": np.zeros((0, 4)), "mode": "best"},
+    ],
+    ids=str,
+)
+def test_a_crop_is_refused_alike(arguments: dict[str, Any]) -> None:
+    asked = {"boxes": BOX, "sizes": (4, 4), "axes": (1, 2), "images": [0], **arguments}
+    said = refusal(rs.crop_resize, BATCH, **asked)
+    for function in (rs.reference.crop_resize, rs.reference.crop_resize_limits):
+        assert refusal(function, BATCH, **asked) == said
+
+
+@pytest.mark.parametrize("name", ["window", "roi", "sum_scale", "source_sizes", "colour", "layout", "out"])
+def test_a_crop_has_no_such_argument(name: str) -> None:
+    for function in (rs.reference.crop_resize, rs.reference.crop_resize_limits):
+        with pytest.raises(TypeError, match=rf"crop_resize\(\) got an unexpected keyword argument '{name}'"):
+            function(BATCH[0], BOX, (4, 4), axes=(0, 1), **{name: None})
+
+
+def test_images_without_boxes_make_an_empty_result() -> None:
+    for function in (rs.crop_resize, rs.reference.crop_resize):
+        made = np.asarray(function(BATCH, np.zeros((0, 4)), (4, 5), images=[], axes=(1, 2), dtype="f32"))
+        assert (made.shape, made.dtype) == ((0, 4, 5, 3), np.float32)
+
+
+@pytest.mark.parametrize("sizes", [(), (6,), (2, 0), (0, 6, 8)])
+def test_images_without_pixels_are_refused_alike(sizes: tuple[int, ...]) -> None:
+    x, asked = np.zeros(sizes, np.uint8), {"boxes": BOX, "sizes": (4, 4), "axes": (0, 1)}
+    assert refusal(rs.reference.crop_resize, x, **asked) == refusal(rs.crop_resize, x, **asked)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"format": "nv99"},
+        {"format": None},
+        {"matrix": "bt2020"},
+        {"full_range": "yes"},
+        {"like": "pillow"},
+        {"like": "opencv", "matrix": "bt709"},
+        {"like": "opencv", "full_range": True},
+        {"frame": np.zeros((6, 4), np.int8)},
+        {"frame": np.zeros((5, 4), np.uint8)},
+        {"frame": np.zeros((6, 3), np.uint8)},
+        {"frame": np.zeros(6, np.uint8)},
+        {"frame": np.zeros((1,) * 6 + (3, 2), np.uint8)},
+    ],
+    ids=str,
+)
+def test_frames_are_refused_alike(arguments: dict[str, Any]) -> None:
+    asked = {"frame": np.zeros((6, 4), np.uint8), **arguments}
+    assert refusal(rs.reference.yuv_to_rgb, **asked) == refusal(rs.yuv_to_rgb, **asked)
+
+
 def test_axes_without_elements_are_refused_alike() -> None:
     empty = np.zeros((2, 0), np.float32)
     for arguments in ({"sizes": [4]}, {"sizes": [4], "keep_aspect_ratio_policy": "not_larger"}):

@@ -25,15 +25,16 @@ from restride.command.process import UsageError
 from restride.dtypes import as_dtype
 from restride.errors import ErrorContext
 from restride.layout import TensorDesc, views
-from restride.ops.boxes import FLIPS, UNITS, read_boxes
 from restride.ops.crop_resize import crop_resize, normalized
 from restride.ops.images import Images
 from restride.ops.letterbox import Letterboxed
 from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample, resolve, split_arguments
 from restride.ops.resize import KEEP_ASPECT, resize, settle
-from restride.ops.yuv import sizes_of_rgb, yuv_to_rgb
+from restride.ops.yuv import yuv_to_rgb
 from restride.request import Request
+from restride.request.boxes import FLIPS, UNITS, read_boxes
+from restride.request.yuv import sizes_of_rgb
 
 FILES = f"""\
 Files may stand before or after options. IN ends in {", ".join(READ)}, OUT in {", ".join(WRITTEN)}.

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from restride.arguments import integer
 from restride.errors import DescriptorError, StreamError, UnsupportedError, needed_package
 from restride.ops.preprocess import PreprocessOptions
-from restride.plan.yuv import FormatName, MatrixName
+from restride.request.yuv import FormatName, MatrixName
 
 with needed_package("restride.interop.video", "PyAV", "video", "av"):
     import av

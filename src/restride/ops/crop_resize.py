@@ -23,9 +23,8 @@ from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, family
 from restride.layout.tensor_desc import packed
-from restride.ops.boxes import Flip, Units, about_pixels, read_boxes, read_flips, read_sizes, refuse_floats
-from restride.ops.images import BoxRun, Images, Indices, image_indices, images_of, per_channel, read_fill
-from restride.ops.letterbox import Place, places_of
+from restride.ops.images import BoxRun, Images, image_indices, images_of, per_channel, read_fill
+from restride.ops.letterbox import places_of
 from restride.ops.one_by_one import OneByOne
 from restride.ops.perform import cached, out_from_start, plan_near
 from restride.ops.quantize import in_axes_of_result, normalizing_scales, warn_of_unit
@@ -33,8 +32,19 @@ from restride.ops.resample import INTERPOLATED_TYPES, in_f32, is_narrowed, split
 from restride.ops.target import Asked, Out, ResultTarget, read_layout, require_room, target_of_sums, type_asked
 from restride.plan.boxes import add_crops, boxes_of, table_bytes
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
-from restride.request import ModeName, Request, read_words
+from restride.request import ModeName, Request
 from restride.request.arithmetic import NO_ARITHMETIC, NumberArguments, Numbers
+from restride.request.boxes import (
+    Flip,
+    Indices,
+    Place,
+    Units,
+    about_pixels,
+    read_boxes,
+    read_flips,
+    read_sizes,
+    read_words_of_boxes,
+)
 from restride.request.libraries import LibraryRequest
 from restride.request.resampling import FilterArguments
 from restride.tensor.device import Device
@@ -203,20 +213,6 @@ def cropped(
 # Checks the arguments, and finds the target: where the result is written, and with which arithmetic.
 
 
-def _settled_request(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[Request, LibraryRequest | None]:
-    if not boxes.is_exact:
-        if request.antialias:
-            refuse_floats("antialias", boxes.units)
-        if request.coordinates not in (None, "tf_crop_and_resize"):
-            refuse_floats(f"coordinates {request.coordinates!r}", boxes.units)
-        if request.like is not None:
-            refuse_floats(f"like {request.like!r}", boxes.units)
-        return read_words(request._replace(coordinates=None), src.dtype.name)  # each box has its own roi
-    if request.coordinates == "tf_crop_and_resize":
-        raise DescriptorError("coordinates 'tf_crop_and_resize' goes with boxes of floats")
-    return read_words(request, src.dtype.name)
-
-
 def _target(
     source: Images, cropped: TensorDesc, out: Out | None, asked: Asked, mean: Any, std: Any, numbers: Numbers | None
 ) -> ResultTarget:
@@ -316,7 +312,7 @@ def _crop_plan(
         sides = np.array([source.extents(desc) for desc in source.descs])
         warning = about_pixels(edges, sides[of_images if source.is_list else np.zeros(count, np.int64)])
     boxes = Boxes(edges, cut.units, places, read_flips(cut.flip, count))
-    request, library = _settled_request(asked, boxes, src)
+    request, library = read_words_of_boxes(asked, edges, cut.units, src.dtype.name)
     elements = read_fill(cut.fill, source)
     result_sizes = source.result_sizes(count, size)
     dtype = type_asked(src, cut.dtype, out)

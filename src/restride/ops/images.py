@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, SupportsIndex, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import integers
 from restride.dtypes import Array
-from restride.errors import DescriptorError, ErrorContext, Message, prefixed
-from restride.kernel.shared_constants import MAX_CHANNELS
+from restride.errors import DescriptorError, prefixed
 from restride.layout import TensorDesc
 from restride.layout.tensor_desc import packed
 from restride.layout.views import from_start
 from restride.ops.perform import source_beside
-from restride.request.arithmetic import numbers, require_of_type
+from restride.request.arithmetic import require_of_type
+from restride.request.boxes import (
+    Indices,
+    batch_remedy,
+    read_axes,
+    read_image_indices,
+    read_per_channel,
+    require_pixels,
+)
 from restride.tensor.tensor import Tensor
 from restride.weights.resizing import replaced
-
-Indices: TypeAlias = Iterable[SupportsIndex] | None
-
-_BATCH_RANK = 4
-"""A batch has this many axes: images, rows, columns and channels. A single image seldom has as many."""
 
 
 class Images(NamedTuple):
@@ -131,12 +132,11 @@ def images_of(x: Any, axes: Indices, is_batch: bool, out: Tensor | None) -> tupl
             raise DescriptorError(
                 f"{name} {tensor.desc} must have the type, the number of axes and the device of x[0] {desc}"
             )
-        if not tensor.desc.numel:
-            raise DescriptorError(f"{name} {tensor.desc} has no elements to cut boxes from")
+        require_pixels(name, tensor.desc)
         if out is not None and out.memory is tensor.memory:
             raise DescriptorError(f"out {out.desc} must have another buffer than {name} {tensor.desc}")
     first = int(is_batch and not is_list)
-    source = Images(tuple(tensor.desc for tensor in tensors), _axes(axes, desc, first), first, is_list)
+    source = Images(tuple(tensor.desc for tensor in tensors), read_axes(axes, desc, first), first, is_list)
     for place, other in enumerate(source.descs):
         if source._replace(descs=(other,)).result_sizes(0, (1, 1)) != source.result_sizes(0, (1, 1)):
             raise DescriptorError(f"x[{place}] {other} may differ from x[0] {desc} in rows and columns alone")
@@ -149,50 +149,13 @@ def _tensors(images: Sequence[object], out: Tensor | None) -> Iterator[Tensor]:
             yield source_beside(image, out)
 
 
-def _axes(axes: Indices, desc: TensorDesc, first: int) -> tuple[int, int]:
-    rank = desc.rank
-    if rank < first + 2:
-        raise DescriptorError(f"x {desc} must have rows and columns{', behind the axis of the images' * first}")
-    if axes is None:
-        if rank > first + 2 and desc.sizes[-1] <= MAX_CHANNELS < desc.sizes[-2]:
-            raise DescriptorError(
-                Message.of(
-                    f"the last axes of x {desc} look like columns and channels: say ",
-                    f"axes=({rank - 3}, {rank - 2}), or axes=({rank - 2}, {rank - 1}) if they are not"
-                    f"{'' if first else _batch_remedy(desc)}",
-                    f"--axes {rank - 3} {rank - 2}, or --axes {rank - 2} {rank - 1} if they are not",
-                )
-            )
-        return rank - 2, rank - 1
-    with ErrorContext(desc):
-        both = integers("axes", axes)
-    counted = [axis + rank if axis < 0 else axis for axis in both]
-    if len(counted) != 2 or not first <= counted[0] < counted[1] < rank:
-        raise DescriptorError(
-            f"axes {both} must be two of an image, rows before columns, each in [{first}, {rank}), for {desc}"
-        )
-    return counted[0], counted[1]
-
-
-def _batch_remedy(desc: TensorDesc) -> str:
-    """The end of an error message if one image seems to be a batch; else empty."""
-    return "; a batch needs images=, the image of each box" if desc.rank == _BATCH_RANK else ""
-
-
 def image_indices(images: Indices, boxes: int, source: Images) -> npt.NDArray[np.int64]:
     """The image of each box."""
     if images is None:
         if source.is_list and boxes != source.number:
             raise DescriptorError(f"images must say the image of each of {boxes} boxes, for a list of {source.number}")
         return np.arange(boxes) if source.is_list else np.zeros(boxes, np.int64)
-    index = np.array(integers("images", images), np.int64)
-    if len(index) != boxes:
-        raise DescriptorError(f"images must be one for each of {boxes} boxes, got {len(index)}")
-    outside = np.flatnonzero((index < 0) | (index >= source.number))
-    if len(outside):
-        box = int(outside[0])
-        raise DescriptorError(f"images[{box}] = {index[box]} is outside [0, {source.number}) of the images")
-    return index
+    return read_image_indices(images, boxes, source.number)
 
 
 def per_channel(argument: str, value: object, source: Images) -> Array:
@@ -201,13 +164,8 @@ def per_channel(argument: str, value: object, source: Images) -> Array:
     Raises:
         DescriptorError: not numbers, or not as many as channels.
     """
-    array = numbers(argument, value)
     channels = None if source.channel is None else source.desc.sizes[source.channel]
-    if array.ndim > 1 or (array.ndim and array.size not in (1, channels)):
-        many = "one number" if channels is None else f"one number, or one for each of {channels} channels"
-        remedy = _batch_remedy(source.desc) if channels is None else ""
-        raise DescriptorError(Message.of(f"{argument} must be {many}, got shape {array.shape}", remedy))
-    return array
+    return read_per_channel(argument, value, channels, batch_remedy(source.desc) if channels is None else "")
 
 
 def read_fill(fill: object, source: Images) -> Array:

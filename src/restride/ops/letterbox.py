@@ -13,13 +13,8 @@ import numpy.typing as npt
 from restride.arguments import as_numpy, flag, require_word
 from restride.dtypes import Array
 from restride.errors import DescriptorError, warn_caller
-from restride.ops.boxes import Flip, read_boxes, read_flips, read_sizes, refuse_floats
 from restride.request.arithmetic import numbers
-
-PLACES = ("center", "top_left")
-"""Places that a letterboxed box may have in its result."""
-
-Place: TypeAlias = Literal["center", "top_left"]
+from restride.request.boxes import PLACES, Flip, Place, read_boxes, read_flips, read_sizes, require_place
 
 PlacedRounding: TypeAlias = Literal["nearest", "floor", "half_up"]
 
@@ -230,10 +225,8 @@ def places_of(edges: Array, units: str, sizes: tuple[int, int], letterbox: Place
     Raises:
         DescriptorError: an unknown word, or letterboxed boxes of floats.
     """
-    require_word("letterbox", letterbox, (None, *PLACES))
+    require_place(edges, units, letterbox)
     if letterbox is None:
         return np.full((len(edges), 4), (0, 0, *sizes), np.int64)
-    if edges.dtype.kind != "i":
-        refuse_floats("letterbox", units)
     box_sizes = (edges[:, 2:] - edges[:, :2]).tolist()
     return np.array([placed((height, width), sizes, letterbox) for height, width in box_sizes], np.int64).reshape(-1, 4)

@@ -21,15 +21,16 @@ from restride.dtypes import Array, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, Message, prefixed
 from restride.kernel.shared_constants import MAX_CHANNELS
 from restride.layout import TensorDesc
-from restride.ops.boxes import read_sizes
 from restride.ops.crop_resize import Cut, cropped
-from restride.ops.letterbox import PLACED_ROUNDINGS, PLACES, Letterboxed, Place, PlacedRounding, placed
+from restride.ops.letterbox import PLACED_ROUNDINGS, Letterboxed, PlacedRounding, placed
 from restride.ops.normalized import CLIP_MEAN, CLIP_STD, IMAGENET_MEAN, IMAGENET_STD
 from restride.ops.quantize import warn_of_unit
 from restride.ops.yuv import yuv_to_rgb
-from restride.plan.yuv import FORMATS, FormatName, MatrixName, checked
+from restride.plan.yuv import FORMATS, checked
 from restride.progress import Progress
 from restride.request import Library, ModeName, Request, read_words
+from restride.request.boxes import PLACES, Place, read_sizes
+from restride.request.yuv import FormatName, MatrixName
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.images import imread, name_of

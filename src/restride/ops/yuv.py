@@ -21,14 +21,13 @@ from restride.plan.yuv import (
     CHANNELS,
     COLUMNS,
     Format,
-    FormatName,
-    MatrixName,
     YuvFactors,
     checked,
     reads_frames,
     writes_frames,
     yuv_kernels,
 )
+from restride.request.yuv import FormatName, MatrixName, sizes_of_rgb
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
 
@@ -99,22 +98,6 @@ def yuv_plan(
     steps.add(source, between, lambda: tuple(yuv_kernels(source.desc, between.desc, form, colors, limits)))
     steps.copy(between._replace(desc=index(between.desc, (..., slice(columns), slice(None)))), site, dst)
     return Plan(src, dst, steps)
-
-
-def sizes_of_rgb(src: TensorDesc) -> tuple[int, ...]:
-    """The sizes of RGB, [..., rows, columns, 3], for frames [..., 3/2 rows, columns].
-
-    Raises:
-        DescriptorError: ``src`` does not have the type and sizes of frames.
-    """
-    if src.dtype != "u8":
-        raise DescriptorError(f"a frame must be u8, not {src.dtype}: {src}")
-    if src.rank < 2 or src.rank == 8 or src.sizes[-2] % 3 or src.sizes[-1] % 2:
-        raise DescriptorError(
-            f"a frame must have sizes [..., 3/2 rows, columns] with even rows and columns, and at most 7 axes: {src}"
-        )
-    *frames, height, columns = src.sizes
-    return (*frames, height // 3 * 2, columns, CHANNELS)
 
 
 def _joined(parts: Sequence[object], form: Format, name: str, out: Tensor | None) -> Tensor:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from restride.arguments import require_word
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.dispatches import require_windows, strided_kernel
 from restride.plan.problem import Axis, Span
+from restride.request.yuv import FormatName, MatrixName, require_colors
 
 FRACTION_BITS = 20
 """Number of fraction bits of a factor: sums stay below 2^30, and a factor is off by at most 2^-21."""
@@ -41,8 +41,6 @@ class Format(NamedTuple):
     v_first: bool
 
 
-FormatName: TypeAlias = Literal["nv12", "nv21", "i420", "yv12"]
-
 FORMATS: dict[FormatName, Format] = {
     "nv12": Format(planar=False, v_first=False),
     "nv21": Format(planar=False, v_first=True),
@@ -66,8 +64,6 @@ class YuvFactors(NamedTuple):
     v_to_g: int
     u_to_b: int
 
-
-MatrixName: TypeAlias = Literal["bt601", "bt709"]
 
 _SHARES: dict[MatrixName, tuple[Fraction, Fraction]] = {
     "bt601": (Fraction(299, 1000), Fraction(114, 1000)),
@@ -101,18 +97,8 @@ def checked(format: Any, matrix: Any, full_range: Any, like: Any) -> tuple[Forma
     Raises:
         DescriptorError: an unknown name, or ``like`` with colours that the library does not have.
     """
-    require_word("format", format, tuple(FORMATS))
-    require_word("matrix", matrix, MATRICES)
-    require_word("full_range", full_range, (False, True))
-    require_word("like", like, (None, "opencv"))
-    if like is None:
-        return FORMATS[format], colors(matrix, full_range)
-    if matrix != "bt601" or full_range:
-        raise DescriptorError(
-            f"like 'opencv' is BT.601 in limited range, all that cv2.cvtColor has: matrix {matrix!r} and full_range "
-            f"{full_range} contradict it"
-        )
-    return FORMATS[format], OPENCV
+    require_colors(format, matrix, full_range, like)
+    return FORMATS[format], colors(matrix, full_range) if like is None else OPENCV
 
 
 class _Frames(NamedTuple):

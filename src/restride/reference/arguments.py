@@ -13,7 +13,8 @@ from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
 from restride.request.arithmetic import NumberArguments
-from restride.request.resampling import RequestArguments, RuleArguments
+from restride.request.boxes import Flip, Indices, Place, Units
+from restride.request.resampling import FilterArguments, RequestArguments, RuleArguments
 
 Array = np.ndarray[Any, Any]
 
@@ -36,15 +37,16 @@ class ReferenceBackwardArguments(RuleArguments, total=False):
     dtype: DTypeLike | None
 
 
-class BoxArguments(ReferenceResampleArguments, total=False):
+class BoxArguments(FilterArguments, NumberArguments, total=False):
     """Keywords of ``crop_resize``."""
 
     mode: Any
+    dtype: DTypeLike | None
     axes: Required[Sequence[int]]
-    images: Sequence[int] | None
-    units: str
-    letterbox: str | None
-    flip: str | Sequence[str]
+    images: Indices
+    units: Units
+    letterbox: Place | None
+    flip: Flip
     fill: Any
 
 

@@ -13,13 +13,27 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from restride.arguments import as_numpy
+from restride.arguments import as_numpy, unexpected
 from restride.dtypes import as_dtype
-from restride.errors import UnsupportedError
-from restride.reference.arguments import Array, BoxArguments, as_array, require_few_elements
+from restride.errors import ErrorContext, UnsupportedError
+from restride.reference.arguments import Array, BoxArguments, as_array, described, require_few_elements
 from restride.reference.conversion import convert
 from restride.reference.reorder import reorder
 from restride.reference.resample import NEUTRAL, resample, resample_limits
+from restride.request import Request
+from restride.request.arithmetic import require_of_type
+from restride.request.boxes import (
+    read_axes,
+    read_boxes,
+    read_flips,
+    read_image_indices,
+    read_per_channel,
+    read_sizes,
+    read_words_of_boxes,
+    require_pixels,
+    require_place,
+)
+from restride.request.resampling import FilterArguments
 
 Resampled = Callable[..., tuple[Array, Array]]
 """A resampling function that returns two arrays: the lowest and the highest correct results."""
@@ -28,7 +42,7 @@ Resampled = Callable[..., tuple[Array, Array]]
 def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Unpack[BoxArguments]) -> Array:
     """The result of ``rs.crop_resize`` for one image or a batch; arguments have the same names.
 
-    ``axes`` is required. ``mean``, ``std``, ``layout`` and ``out`` are not supported.
+    ``axes`` is required. A list of images, ``mean``, ``std``, ``layout`` and ``out`` are not supported.
 
     Example:
         >>> photo = np.arange(6, dtype=np.uint8).reshape(2, 3)
@@ -48,29 +62,52 @@ def crop_resize_limits(
 def _crop(
     resampled: Resampled, x: object, boxes: object, sizes: Sequence[int], arguments: Mapping[str, Any]
 ) -> tuple[Array, Array]:
+    if not arguments.keys() <= BoxArguments.__annotations__.keys():
+        raise unexpected(crop_resize, arguments, BoxArguments.__annotations__.keys())
     if "axes" not in arguments:
         raise TypeError("crop_resize() missing 1 required keyword-only argument: 'axes'")
-    others = dict(arguments)
-    axes, images, letterbox = (others.pop(name, None) for name in ("axes", "images", "letterbox"))
-    units, flip, fill = (others.pop(*pair) for pair in (("units", "pixels"), ("flip", "none"), ("fill", 0)))
-    array, edges = as_array(x), as_numpy("boxes", boxes)
+    array = as_array(x)
+    with ErrorContext(described(array)):
+        return _cut_all(resampled, array, boxes, sizes, dict(arguments))
+
+
+def _cut_all(
+    resampled: Resampled, array: Array, boxes: object, sizes: Sequence[int], others: dict[str, Any]
+) -> tuple[Array, Array]:
+    axes, images, letterbox, flip = (others.pop(name, None) for name in ("axes", "images", "letterbox", "flip"))
+    units, fill, desc = others.pop("units", "pixels"), others.pop("fill", 0), described(array)
+    require_pixels("x", desc)
+    first = int(images is not None)
+    image_axes = tuple(axis - first for axis in read_axes(axes, desc, first))
+    edges, size = read_boxes(boxes, units), read_sizes(sizes)
+    chosen = None if images is None else read_image_indices(images, len(edges), len(array))
+    require_place(edges, units, letterbox)
+    words = {name: value for name, value in others.items() if name in (*FilterArguments.__annotations__, "mode")}
+    flips = read_flips(flip, len(edges))
+    read_words_of_boxes(Request(**words), edges, units, desc.dtype.name)
+    channels = [count for axis, count in enumerate(array.shape[first:]) if axis not in image_axes]
+    values = read_per_channel("fill", fill, channels[0] if len(channels) == 1 else None)
+    if not desc.dtype.is_float:
+        require_of_type("fill", values, desc.dtype)
     dtype = others.get("dtype")
     others["dtype"] = as_dtype(array.dtype if dtype is None else dtype).dtype
-    is_cut = edges.dtype.kind in "iu" and units == "pixels"
-    image_axes = tuple(axis % array.ndim - (images is not None) for axis in axes)
+    require_few_elements((len(edges), *size, *channels), array)
+    if not len(edges):
+        sizes_of_result = list(array.shape[first:])
+        for axis, each in zip(image_axes, size, strict=True):
+            sizes_of_result[axis] = each
+        nothing = np.empty((0, *sizes_of_result), others["dtype"])
+        return nothing, nothing
+    is_cut = edges.dtype.kind == "i"
     ends = []
     for number, box in enumerate(edges.tolist()):
-        image = array if images is None else array[images[number]]
-        channels = [size for axis, size in enumerate(image.shape) if axis not in image_axes]
-        require_few_elements((len(edges), *sizes, *channels), array)
-        word = flip if isinstance(flip, str) else flip[number]
-        words = (("vertical", "both"), ("horizontal", "both"))
+        image = array if chosen is None else array[chosen[number]]
         crop = _Crop(
             image,
             image_axes,
-            tuple(sizes),
-            _place(box, sizes, letterbox) if is_cut else [(0, size) for size in sizes],
-            tuple(axis for axis, flipping in zip(image_axes, words, strict=True) if word in flipping),
+            size,
+            _place(box, size, letterbox) if is_cut else [(0, each) for each in size],
+            tuple(axis for axis, is_flipped in zip(image_axes, flips[number], strict=True) if is_flipped),
             np.broadcast_to(convert(fill, image.dtype), channels),
             others | _steps_of_box(others, number, image.ndim),
         )

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from restride.errors import DescriptorError
 from restride.reference.arguments import Array, as_array, described
+from restride.request.yuv import require_colors, sizes_of_rgb
 
 _RED_AND_BLUE = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722)}
 
@@ -35,7 +35,7 @@ def yuv_to_rgb(
         A new u8 array [..., rows, columns, 3].
 
     Raises:
-        DescriptorError: the array does not have the type or sizes of a frame.
+        DescriptorError: an unknown word, or the array does not have the type or sizes of a frame.
 
     Source: ITU-R BT.601-7, BT.709-6: Y = r R + g G + b B, U = (B - Y) / (2 - 2 b), V = (R - Y) / (2 - 2 r).
 
@@ -45,8 +45,8 @@ def yuv_to_rgb(
         [[[0, 0, 0], [255, 255, 255]], [[128, 128, 128], [128, 128, 128]]]
     """
     array = as_array(frame)
-    if array.ndim < 2 or array.dtype != np.uint8 or array.shape[-2] % 3 or array.shape[-1] % 2:
-        raise DescriptorError(f"yuv_to_rgb needs u8 of sizes [..., 3/2 rows, columns], not {described(array)}")
+    require_colors(format, matrix, full_range, like)
+    sizes_of_rgb(described(array))  # checks them
     *frames, height, columns = array.shape
     rows = height // 3 * 2
     luma = array[..., :rows, :].astype(np.int64)
