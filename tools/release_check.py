@@ -63,7 +63,13 @@ LIBRARY = Project(
     "restride",
     ".",
     ("restride", "restride_conformance", "restride_measure"),
-    ("restride/py.typed", "restride/spirv/manifest.json", "restride/shaders/README.md"),
+    (
+        "restride/py.typed",
+        "restride/spirv/manifest.json",
+        "restride/shaders/README.md",
+        "restride/shaders/include/element_types.glsl",
+        "restride/shaders/include/shared_constants.glsl",
+    ),
     ("LICENSE", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "shaders/variants.txt", "tools/hatch_build.py"),
     "src/restride/spirv/",
 )

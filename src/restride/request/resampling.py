@@ -107,8 +107,9 @@ class CheckedRequest(NamedTuple):
     """The arguments of a ``Request``, checked, in our own words and with all defaults. It derives nothing from them.
 
     axes: counted from 0. sizes, scales: one for each of them, or None; sizes are 0 or more, scales above 0, and one of
-    both is there. roi, input_offsets, output_offsets: None, or as many numbers as the axes need. window: as it was
-    written, because its check needs the sizes of the result (``read_window``).
+    both is there. extrapolation_value: an int stays one, as f64 has not all integers of 64 bits. roi, input_offsets,
+    output_offsets: None, or as many numbers as the axes need. window: as it was written, because its check needs the
+    sizes of the result (``read_window``).
     """
 
     axes: tuple[int, ...]
