@@ -283,13 +283,10 @@ def narrow(problem: Problem) -> Problem:
     return Problem(axes, problem.src_offset * 2, problem.dst_offset * 2, problem.itemsize // 2)
 
 
-# The storage buffer of a dispatch, in the order of shaders/include/axes.glsl.
+# The storage buffer of a dispatch; the order of the members of its structs is that of the manifest.
 
 ROW_WORDS = 4
 """Words in a row of the storage buffer: 128 bits. Every part of it, and every row of weights, starts at a row."""
-
-
-_WORD = 0xFFFFFFFF
 
 
 def word(value: int) -> int:
@@ -337,16 +334,16 @@ def _pack(shader: str, header: Mapping[str, int], axes: Iterable[Mapping[str, in
 
 
 def _walk_members(axis: Axis) -> dict[str, int]:
-    """Members that an axis has in all kernels, and either the pairs or, in a padded one, the coordinates inside."""
+    """Numbers of an axis by name, for every variant of ``Axis``; a kernel's struct takes those that it has."""
     src_pairs, dst_pairs = axis.pairs
     return {
         "size": axis.size,
-        "src_stride": axis.src & _WORD,
-        "dst_stride": axis.dst & _WORD,
+        "src_stride": word(axis.src),
+        "dst_stride": word(axis.dst),
         **division("divide_by_size", axis.size),
         **division("divide_by_dst_stride", axis.dst),
-        "src_pairs": src_pairs & _WORD,
-        "dst_pairs": dst_pairs & _WORD,
+        "src_pairs": word(src_pairs),
+        "dst_pairs": word(dst_pairs),
         "table": 0,
         "slot": axis.slot,
         "unused": 0,
@@ -415,11 +412,11 @@ def pack_parameters(shader: str, axes: Sequence[Axis], divisors: Sequence[int] =
             of_axis["table"], of_axis["slot"] = row, slot_word(axis)
             row += (words.size + padding) // ROW_WORDS
         if axis.inside is not None:
-            of_axis["inside_begin"], of_axis["inside_count"] = axis.inside.start & _WORD, len(axis.inside)
+            of_axis["inside_begin"], of_axis["inside_count"] = word(axis.inside.start), len(axis.inside)
     return b"".join([_pack(shader, header, members), *tables])
 
 
-# The storage buffer of boxes, in the order of shaders/crop/crops.glsl.
+# The storage buffer of boxes, which shaders/crop/crops.glsl reads.
 
 MAX_BOX_STEPS = 1 << ROW_BIT
 """Rows of a box, and channels, must be fewer than this: each has 16 bits in the parameters."""
@@ -467,9 +464,9 @@ def pack_boxes(
         "taps.x": taps[0],
         "taps.y": taps[1],
         "column_table": begin,
-        "column_stride": strides[0] & _WORD,
+        "column_stride": word(strides[0]),
         "row_table": begin_of_rows,
-        "row_stride": strides[1] & _WORD,
+        "row_stride": word(strides[1]),
     }
     members = [*map(_walk_members, axes)]
     for axis, of_axis in zip(axes, members, strict=True):
