@@ -122,7 +122,7 @@ float through_scales(float element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
         precise float product = dispatch.sum_scale * uintBitsToFloat(f32_of(old, DST_TYPE, false));
         value = value + product;
     }
-    for (uint op = 0u; op < 4u; ++op) {
+    for (uint op = 0u; op < MAX_POST_OPS; ++op) {
         uint kind = STEPS >> (FIRST_POST_OP + 2u * op) & 3u;
         if (kind == 0u) {
             break;

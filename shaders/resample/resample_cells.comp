@@ -26,7 +26,7 @@ layout(constant_id = 11) const uint TAPS_1 = 1;  // taps along slot 1
 layout(constant_id = 12) const uint STEP = 1;  // elements from cell to cell along axis 0, 1 to 4
 layout(constant_id = 13) const uint ROWS = 8;  // rows that an invocation computes
 
-const uint MAX_LOADS = 16;  // words of a row of the source: four f32 for each neighbour
+const uint MAX_LOADS = 4u * MAX_TAPS_OF_ROWS;  // words of a row of the source: for each of four neighbours as many f32 as taps
 
 const bool HAS_AXIS_1 = SLOTS == 3u;
 

@@ -63,6 +63,9 @@ SRC_PAIRS_ALONG_QUAD, DST_PAIRS_ALONG_QUAD = 128, 256
 FIRST_POST_OP = 9
 """STEPS: from this bit on two bits for each post-op in turn, its kind or 0."""
 
+MAX_POST_OPS = 4
+"""Maximum number of post-ops of one operation."""
+
 LINEAR, CLIP, RELU = 1, 2, 3
 """Kinds of post-ops."""
 

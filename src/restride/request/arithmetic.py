@@ -18,6 +18,7 @@ import numpy.typing as npt
 from restride.arguments import as_numpy, integers, require_word
 from restride.dtypes import Array, DType
 from restride.errors import DescriptorError, ErrorContext, shown
+from restride.kernel.shared_constants import MAX_POST_OPS
 from restride.layout import TensorDesc
 
 Rounding: TypeAlias = Literal["nearest_even", "truncate", "half_away"]
@@ -25,11 +26,7 @@ ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 """Roundings to an integer: to the nearest, ties to even; toward zero; to the nearest, ties away from zero."""
 
 POST_OPS = ("linear", "clip", "relu")
-"""Kinds of post-op, numbered from 1 on in shaders/include/scales.glsl."""
-
-MAX_POST_OPS = 4
-"""Maximum post-ops of one operation."""
-
+"""Kinds of post-op, whose numbers are in ``restride.kernel.shared_constants``."""
 
 MAX_PAIRS = 1 << 24
 """Maximum number of scale and zero point pairs of a side, unless one array has more: [n,1] and [1,m] give n * m."""
