@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from support.process import captured
 import restride as rs
 from restride.request import LIBRARIES, MODES, Library, ModeName, word_of_mode
 from restride.request.resampling import RuleArguments
+from restride.vision import config
 
 FILE = Path(__file__).parents[1] / "support" / "typed_arguments.py"
 
@@ -28,6 +29,21 @@ def test_mypy_refuses_just_the_lines_that_say_so():
     refused = {int(number) for number in re.findall(r"typed_arguments\.py:(\d+): error: ", done.stdout)}
     assert len(wanted) > 60
     assert refused == wanted, done.stdout
+
+
+@pytest.mark.parametrize("owner", [rs, rs.vision, rs.reference], ids=lambda owner: owner.__name__)
+def test_hints_of_public_names_are_known_at_run_time(owner):
+    """Tools that read them, such as those that check arguments, need no import that only a type checker makes."""
+    for name in owner.__all__:
+        value = getattr(owner, name)
+        methods = vars(value).values() if inspect.isclass(value) else ()
+        for each in (value, *(getattr(method, "__func__", method) for method in methods)):
+            if inspect.isclass(each) or inspect.isfunction(each):
+                get_type_hints(each)
+
+
+def test_hints_of_a_configuration_are_known_at_run_time():
+    assert get_type_hints(config._copied)["depth"] is int
 
 
 def test_libraries_are_those_of_their_type():

@@ -18,6 +18,11 @@ rs.resample(x, (4, 4), mode="nearest")
 rs.resample(x, (4, 4), mode="lanczos", like="pillow")
 rs.resample(x, (4, 4), mode="INTER_AREA", like="opencv")
 rs.resample(array, (4, 4), coordinates="align_corners", antialias=True)
+rs.resample(x, scales=(2, np.float32(0.5)))
+rs.resample(x, scales=(Fraction(1, 2), np.int64(2)))
+rs.resample(x, scales=("2", "2"))  # refused
+rs.resample(x, scales=(np.str_("2"), 2))  # refused
+rs.resample(x, scales=(np.complex64(2), 2))  # refused
 rs.resample(x, (4, 4), mode="blinear")  # refused
 rs.resample(x, (4, 4), coordinates="half")  # refused
 rs.resample(x, (4, 4), nearest="up")  # refused

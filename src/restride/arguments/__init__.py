@@ -23,7 +23,7 @@ from restride.arguments.pillow import pixels_of
 from restride.errors import DescriptorError, RestrideError, did_you_mean, shown
 from restride.words import argument_here
 
-RealNumber: TypeAlias = float | np.generic | Fraction
+RealNumber: TypeAlias = float | np.integer[Any] | np.floating[Any] | Fraction
 """A real number of Python or numpy, or a fraction."""
 
 LIMIT = 1 << 512

@@ -45,7 +45,7 @@ def draw_resampling(
         DescriptorError, UnsupportedError: as ``rs.resample`` does.
     """
     count = integer("source_size", source_size)
-    sizes, scales = (None if number is None else (number,) for number in (size, scale))
+    sizes, scales = None if size is None else (size,), None if scale is None else (scale,)
     with ErrorContext(f"source_size {count}"):
         (rows,) = resizing((count,), Request(sizes, scales, mode=mode, **arguments)).rows
     return "\n".join(_lines(rows))

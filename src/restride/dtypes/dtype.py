@@ -72,7 +72,7 @@ Array: TypeAlias = npt.NDArray[Any]
 DTypeLike: TypeAlias = DType | DTypeName | NumpyName | type[np.generic] | np.dtype[Any]
 """The values that ``dtype=`` accepts; ``as_dtype`` reads them."""
 
-Number: TypeAlias = float | np.generic
+Number: TypeAlias = float | np.integer[Any] | np.floating[Any] | np.bool_
 """A number of Python or numpy; ``as_number`` reads it."""
 
 DTYPES: dict[str, DType] = {name: DType(name, np.dtype(ELEMENT_TYPES[name].numpy)) for name in get_args(DTypeName)}

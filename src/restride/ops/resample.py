@@ -11,7 +11,7 @@ from typing import Any, SupportsIndex, Unpack
 
 import numpy as np
 
-from restride.arguments import counts, list_arguments, require_listed
+from restride.arguments import RealNumber, counts, list_arguments, require_listed
 from restride.dtypes import ELEMENT_TYPES, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError
 from restride.kernel import KernelSpec, Limits
@@ -88,7 +88,7 @@ DEFAULT_ARGUMENTS = {**Request._field_defaults, **Numbers._field_defaults}
 def resample(
     x: Any,
     sizes: Iterable[SupportsIndex] | None = None,
-    scales: Iterable[Any] | None = None,
+    scales: Iterable[RealNumber] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
@@ -189,7 +189,7 @@ _RULES, _NUMBERS = frozenset(Request._fields), frozenset(Numbers._fields)
 def resample_backward(
     grad: Any,
     input_sizes: Iterable[SupportsIndex],
-    scales: Iterable[Any] | None = None,
+    scales: Iterable[RealNumber] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
@@ -230,7 +230,7 @@ def resample_backward(
 def source_window(
     source_sizes: Iterable[SupportsIndex],
     sizes: Iterable[SupportsIndex] | None = None,
-    scales: Iterable[Any] | None = None,
+    scales: Iterable[RealNumber] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
@@ -277,7 +277,7 @@ def plan_resample(
     src: TensorDesc | str,
     dst: TensorDesc | str | None = None,
     sizes: Iterable[SupportsIndex] | None = None,
-    scales: Iterable[Any] | None = None,
+    scales: Iterable[RealNumber] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
@@ -305,7 +305,7 @@ def plan_resample_backward(
     grad: TensorDesc | str,
     dst: TensorDesc | str | None = None,
     input_sizes: Iterable[SupportsIndex] | None = None,
-    scales: Iterable[Any] | None = None,
+    scales: Iterable[RealNumber] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
@@ -398,8 +398,8 @@ class Resample(Operation):
         return perform(plan_of, x, None, resized, result)
 
     def between(self, lengths: Sequence[int]) -> int:
-        # This holds for one axis too if results are narrower than a word: f32 sums that are converted afterwards may be
-        # faster.
+        # Also along one axis, f32 sums may be written first and converted afterwards, which may be faster if results
+        # are narrower than a word; so they count.
         has_sums = len(self._resized.axes) > 1 or self.dtype.itemsize < 4
         return 4 * math.prod(lengths) if has_sums else 0
 

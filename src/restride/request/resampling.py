@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict
 
 import numpy as np
 
-from restride.arguments import LIMIT, Exact, finite, integers, real, reals
+from restride.arguments import LIMIT, Exact, RealNumber, finite, integers, real, reals
 from restride.errors import DescriptorError, Message, did_you_mean, shown
 from restride.request.libraries import LIBRARIES, OTHER_NAMES, Library, LibraryRequest, Mode, Profile
 
@@ -63,9 +63,9 @@ class FilterArguments(TypedDict, total=False):
 class RuleArguments(FilterArguments, total=False):
     """The keywords that ``rs.resample`` and ``rs.resample_backward`` share, except layouts and types."""
 
-    roi: Iterable[Any] | None
-    input_offsets: Iterable[Any] | None
-    output_offsets: Iterable[Any] | None
+    roi: Iterable[RealNumber] | None
+    input_offsets: Iterable[RealNumber] | None
+    output_offsets: Iterable[RealNumber] | None
     recompute_scale_factor: bool | None
 
 
@@ -84,7 +84,7 @@ class Request(NamedTuple):
     """
 
     sizes: Iterable[SupportsIndex] | None = None
-    scales: Iterable[Any] | None = None
+    scales: Iterable[RealNumber] | None = None
     axes: Iterable[SupportsIndex] | None = None
     mode: Any = None
     coordinates: Any = None
@@ -93,10 +93,10 @@ class Request(NamedTuple):
     antialias: Any = None
     exclude_outside: Any = None
     extrapolation_value: float = 0.0
-    roi: Iterable[Any] | None = None
+    roi: Iterable[RealNumber] | None = None
     keep_aspect_ratio_policy: Any = "stretch"
-    input_offsets: Iterable[Any] | None = None
-    output_offsets: Iterable[Any] | None = None
+    input_offsets: Iterable[RealNumber] | None = None
+    output_offsets: Iterable[RealNumber] | None = None
     recompute_scale_factor: bool | None = None
     like: Any = None
     window: Iterable[slice | None] | None = None

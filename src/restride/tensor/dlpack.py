@@ -99,6 +99,9 @@ class SupportsDLPack(Protocol):
     def __dlpack__(self) -> object:
         """A capsule over the memory."""
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The kind of device that has the memory, and its number."""
+
 
 class _Owner:
     """Keeps the producer's tensor and calls its deleter once, when the last array over it is gone.

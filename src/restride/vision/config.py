@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ def _image_part(config: Mapping[str, object]) -> dict[str, object]:
     return {key: _copied(key, value, counted) for key, value in part.items()}
 
 
-def _copied(key: object, value: object, counted: count[int], depth: int = 1) -> Any:
+def _copied(key: object, value: object, counted: Iterator[int], depth: int = 1) -> Any:
     """A copy of a value in ``key`` of a configuration.
 
     Raises:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError, did_you_mean, needed_package, shown
-
-if TYPE_CHECKING:
-    import torch
 
 
 class Inputs(dict[str, Any]):
@@ -47,7 +44,7 @@ class Inputs(dict[str, Any]):
         """A copy, over the same arrays."""
         return Inputs(self)
 
-    def to(self, *args: str | int | torch.device | torch.dtype, **kwargs: object) -> Inputs:
+    def to(self, *args: object, **kwargs: object) -> Inputs:
         """Move results of ``return_tensors="pt"`` to a device, and convert those of floats, as BatchFeature's ``to``.
 
         Grids, masks and sizes, of integers and bool, keep their type.
