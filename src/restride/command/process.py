@@ -80,7 +80,10 @@ def why_ended(error: BaseException | None) -> str:
 
 
 def interrupt_of(error: BaseException) -> KeyboardInterrupt | None:
-    """The interrupt behind an error: Python before 3.12 wraps one in ``__set_name__``, which imports call."""
+    """The KeyboardInterrupt that caused ``error``, or None.
+
+    Python before 3.12 wraps one that comes in ``__set_name__``, which runs while classes are made at import.
+    """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__cause__

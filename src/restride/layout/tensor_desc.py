@@ -689,7 +689,8 @@ def desc_of_parts(dtype: DType, parts: DescParts, inner: TensorDesc | None = Non
 
 def packed(dtype: DType, sizes: Sequence[int], minor_to_major: Sequence[int] | None = None) -> TensorDesc:
     """A layout without gaps, its axes in this order from the fastest to the slowest; None: row-major."""
-    # numpy's integers have the hash of Python's, and would be kept for them.
+    # A numpy integer equals Python's and has its hash: the cache would keep a layout made with it for callers who pass
+    # Python's.
     return _packed(dtype, tuple(map(int, sizes)), None if minor_to_major is None else tuple(map(int, minor_to_major)))
 
 

@@ -94,7 +94,9 @@ def moved(desc: TensorDesc, nbytes: int) -> TensorDesc:
 
 
 def from_start(desc: TensorDesc, alignment: int) -> tuple[TensorDesc, int]:
-    """The layout as near to the start of its buffer as it goes by a multiple of ``alignment`` bytes, and these bytes.
+    """The layout with its offset lowered by the largest multiple of ``alignment`` bytes that its lowest element allows.
+
+    The second value is that number of bytes.
 
     Image 5 of u8[8,30,40,3], at offset 18,000, is at 0 and 18,000 bytes later with an alignment of 16; image 5 of
     u8[8,3,3,3], at offset 135, is at 7 and 128 bytes later. A layout without strides stays where it is.

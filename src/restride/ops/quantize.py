@@ -57,7 +57,9 @@ class Reordering(NamedTuple):
             inner, _, rule = str(error).partition(" ")
             if inner not in self.names:
                 raise
-            rule, of_floats, _ = rule.partition("; a side of floats")  # reorder's remedy; no integer type would help
+            # Cut reorder's advice to use a side of floats: where it gives that advice, another integer type would not
+            # help either.
+            rule, of_floats, _ = rule.partition("; a side of floats")
             end = self.remedy if f"an integer of {self.result.dtype}" in rule and not of_floats else ""
             rule = rule.replace(f", for {error.desc}", "")  # the result's layout, which the caller may not have given
             raise DescriptorError(f"{self.names[inner]} {rule}{end}") from error

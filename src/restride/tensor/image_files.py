@@ -278,7 +278,8 @@ def _require_scans(frame: int, header: bytes, scans: list[bytes]) -> None:
             raise ValueError("it is damaged, the header of a scan (SOS) has a wrong length")
         first, last, bits = scan[-3:] if frame in _PROGRESSIVE else bytes(3)
         for coded in product(scan[1:-3:2], range(first, last + 1)):
-            # A scan codes the first bits of a coefficient, or the bit below the bits of an earlier scan.
+            # A scan of a progressive JPEG gives a coefficient its highest bits, or the one bit below those that an
+            # earlier scan gave.
             if lowest.get(coded) != (bits >> 4 or None):
                 raise ValueError("it is damaged, it has a scan twice, or one before it is missing")
             lowest[coded] = bits & 15

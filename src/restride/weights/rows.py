@@ -297,7 +297,11 @@ def _with_edges(source_size: int, _size: int, index: Index, _weighs: bool) -> Ta
 
 
 def picked_rows(rule: Rule, source_size: int, size: int, *others: object) -> Rows:
-    """Rows that move the elements that ``rule(source_size, size, *others, index, weighs)`` picks for any outputs."""
+    """Rows that move one element each.
+
+    ``rule(source_size, size, *others, index, weighs)`` gives the source element that each of the outputs ``index``
+    takes.
+    """
     arguments = source_size, size, *others
     return Rows(rule, arguments, source_size, size, 1, moves=True, at_once=are_few(size, 1))
 
@@ -476,7 +480,9 @@ def folded_at_edges(index: Index, weights: Array, source_size: int) -> tuple[Ind
     first = np.minimum(index.min(axis=1, initial=source_size), source_size - taps)
     folded = np.zeros((len(index), taps), weights.dtype)
     rows = np.arange(len(index))
-    if len(index) < index.shape[1]:  # few rows and many columns: weights are added in the same order
+    if len(index) < index.shape[1]:
+        # Fewer rows than taps: one call is faster than a loop over taps. It adds each row's weights in the same order,
+        # so the bits are equal.
         np.add.at(folded, (rows[:, np.newaxis], index - first[:, np.newaxis]), weights)
     else:
         for column, tap in zip(weights.T, index.T, strict=True):

@@ -60,7 +60,7 @@ _SLICES = "(rows gh p) (columns gw q) c -> rows columns gh gw c p q"
 
 
 def finished(tile: Picture, options: Options) -> Picture:
-    """A tile, resized and cut once more, which mostly changes nothing."""
+    """The tile, resized and cropped as the options say; most tiles have that size already and stay as they are."""
     return cropped(resize(tile, options), options)
 
 
