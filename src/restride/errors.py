@@ -246,7 +246,7 @@ def printable(text: str, *, has_lines: bool = False) -> str:
 
 
 def shown(value: object) -> str:
-    """``repr`` of a refused value on one line, cut where a long text would flood the message; a large array's shape."""
+    """``repr`` of a refused value on one line, cut where it gets long; of a large array only its type and shape."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and math.prod(shape) > _MAX_SHOWN:
         return f"{type(value).__name__} of shape {tuple(shape)}"

@@ -171,7 +171,9 @@ def flag(argument: str, value: object) -> bool:
 
 
 def require_word(argument: str, value: object, known: Sequence[str | bool | None]) -> None:
-    """Check that ``value`` is one of ``known``. An array is refused before comparing it, which would give an array.
+    """Check that ``value`` is one of ``known``.
+
+    What is no word, boolean or None is refused without a comparison, because comparing an array gives an array.
 
     Raises:
         DescriptorError: another word, or no word at all.

@@ -222,8 +222,8 @@ class _Grid:
 class _Image:
     """One image of the group, in the folder ``folder``, and how its levels are computed.
 
-    source: the array whose elements are level 0, with its axes in the order of the file, as are ``axes`` and the sizes
-    of each level. dtype: element type of every level.
+    source: the array of level 0. axes, and the sizes of each level, are in the order of the file, as its axes are.
+    dtype: element type of every level.
     """
 
     folder: str

@@ -35,7 +35,7 @@ from restride.tensor.tensor import Tensor
 @check_keywords
 def yuv_to_rgb(
     frame: Any,
-    format: FormatName = "nv12",  # noqa: A002 - the field's own word
+    format: FormatName = "nv12",  # noqa: A002 - the word that video uses
     matrix: MatrixName = "bt601",
     full_range: bool = False,
     *,

@@ -50,10 +50,8 @@ class LibraryRequest(NamedTuple):
 class Mode:
     """A mode of a library.
 
-    choice: the arguments of ``rs.resample`` that mean the same. antialiased: the arguments that change with
-    ``antialias``;
-        None: the library's mode has no antialiasing.
-    free: other arguments of the library that a caller may set.
+    choice: the arguments of ``rs.resample`` that mean the same. antialiased: the arguments that replace some of
+    ``choice`` if ``antialias`` is True; None: the mode has no antialiasing. free: others that a caller may set.
     """
 
     choice: Mapping[str, Any]

@@ -110,8 +110,8 @@ def functions_before_instance() -> Functions:
     """The functions that can be called before an instance exists: those that the loader has for a null instance.
 
     Raises:
-        DeviceNotFound: there is no loader, it is older than Vulkan 1.1, or may crash on a manifest; or, at its first
-            use, the loader lacks the function.
+        DeviceNotFound: there is no loader, it is older than Vulkan 1.1, or it may crash on a manifest. A function that
+            the loader lacks raises it when it is first used.
     """
     vulkan = binding()
     require_harmless()

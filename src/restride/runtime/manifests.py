@@ -54,7 +54,7 @@ class Manifest:
 
 
 class _Problem(Exception):
-    """A manifest is wrong; ``stops_loaders`` as of ``Manifest``."""
+    """A manifest is wrong; ``stops_loaders`` has the meaning of the field of ``Manifest``."""
 
     def __init__(self, problem: str, *, stops_loaders: bool = False) -> None:
         super().__init__(problem)

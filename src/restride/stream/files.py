@@ -116,7 +116,7 @@ def arrays_in(group: Any) -> list[str]:
 
 
 def links_in(group: Any) -> list[str]:
-    """Names of the links in a group or file of h5py to other places, which ``arrays_in`` does not follow; else none."""
+    """Names of the links to other places in a group or file of h5py, which ``arrays_in`` does not follow; else []."""
     if library_of(group) != "h5py":
         return []
     import h5py

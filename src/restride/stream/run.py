@@ -309,7 +309,7 @@ class _Run:
         try:
             for thread in self._threads:
                 thread.join()
-        finally:  # also after an interrupt, because threads complete the jobs that they have begun
+        finally:  # after an interrupt too: the threads finish the jobs that they have begun
             self._stop()
             for thread in self._threads:
                 thread.join()

@@ -173,7 +173,7 @@ def sizes_of(series: Series) -> dict[str, tuple[str, float, float]]:
 @contextmanager
 def _opened(file: Any) -> Iterator[None]:
     """Open a file that tifffile has closed: all of several but the first, and after ``imread(..., aszarr=True)``."""
-    with file.lock:  # which a store of zarr takes for each read: it seeks in the same file
+    with file.lock:  # tifffile's zarr store seeks in the same file, and takes it for each read
         if not file.closed:
             yield
             return

@@ -81,26 +81,26 @@ def imread(file: ImageFile, mode: ImageMode | None = None) -> Array:
         file: a path, the bytes of a file, or a file object opened for reading bytes, such as BytesIO or that of an
             upload. It is read from its start and gets its position back, if it can seek, and stays open. The content,
             not a name, determines the format.
-        mode: None, the channels that the file has; "rgb", three of them, as by ``to_rgb``, of 16-bit colours the high 8
-            bits, 8 bits too of samples of TIFF whose bits are no type, with a warning if the colours are others than
-            sRGB or damage hides what they are; "srgb", the same, but such colours are converted to sRGB by Pillow's
-            ImageCms, with the intent that the profile names. Colours are those of an ICC profile or, in a PNG, of gAMA
-            and cHRM; docs/resample.md says which count as sRGB. A profile of another space than the pixels', such as a
-            grey one for RGB, is left out, with a warning.
+        mode: None, the channels that the file has; "rgb", three of them, as by ``to_rgb``: of 16-bit colours the high 8
+            bits, and samples of a TIFF whose number of bits is no type scaled to 0 to 255, with a warning if the
+            colours are not sRGB, or if damage hides what they are; "srgb", the same, but such colours are converted to
+            sRGB by Pillow's ImageCms, with the intent that the profile names. Colours are those of an ICC profile or,
+            in a PNG, of gAMA and cHRM; docs/resample.md says which count as sRGB. A profile of another space than the
+            pixels', such as a grey one for RGB, is left out, with a warning.
 
     Raises:
         OSError: there is no such file (``FileNotFoundError``, as of ``open``), or it cannot be read.
         DescriptorError: it is not a regular file, not an image of these formats, damaged, too short for the pixels that
-            its header claims, or has more pixels than Pillow accepts (``PIL.Image.MAX_IMAGE_PIXELS``). JPEG with
-            arithmetic coding is read to 4,194,304 samples, or 512 pixels for each of its bytes if these are more, and
-            the formats beside PNG and JPEG to as many samples, or 1032 pixels for each byte, TIFF to as many bytes, or
-            what its compression makes of a byte. Or mode "srgb" cannot convert the colours: they have more than 8 bits,
-            cICP of a PNG says them, or the profile is damaged. Or mode is "rgb" or "srgb", and TIFF has other samples
-            beside the colours than alpha.
+            its header claims, or has more pixels than Pillow accepts (``PIL.Image.MAX_IMAGE_PIXELS``). Or its pixels
+            are too many for its bytes: 512 for each byte of JPEG, 1032 of WebP, BMP and GIF, of TIFF what its
+            compression can make of a byte. Up to 4,194,304 samples are read in any case (of TIFF as many bytes of
+            pixels), but of JPEG only with arithmetic coding. Or mode "srgb" cannot convert the colours: they have more
+            than 8 bits, cICP of a PNG says them, or the profile is damaged. Or mode is "rgb" or "srgb", and TIFF has
+            other samples beside the colours than alpha.
         UnsupportedError: TIFF with a photometric interpretation, a type or a compression that is not read, such as
             CIELAB, MinIsWhite of floats, or JPEG XL.
         ImportError: Pillow or tifffile is not installed, the extra ``images``; or imagecodecs, the extra ``codecs``,
-            which 16-bit colours of PNG and the TIFF need. It is an ``UnsupportedError`` too.
+            which 16-bit colours of PNG, and the compressions of TIFF above, need. It is an ``UnsupportedError`` too.
 
     Examples:
         >>> from tempfile import TemporaryDirectory

@@ -272,7 +272,8 @@ def _resident(image: Tensor, options: Options) -> Image:
 
     Raises:
         DescriptorError: the axes are wrong, or there are no pixels.
-        UnsupportedError: elements are not u8, or there is alpha, which is blended over white on the host only.
+        UnsupportedError: elements are not u8; or four channels are to become RGB, as alpha is blended over white on the
+            host only.
     """
     axis = channel_axis(image.sizes, options.input_data_format)
     view = image if axis == 2 else image.permute(1, 2, 0)

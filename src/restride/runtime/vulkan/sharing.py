@@ -136,7 +136,7 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
             _require_memory(own, nbytes)
             chain = _dedicated(buffer) if external.dedicated else device.null
             source = struct("VkImportMemoryFdInfoKHR", handleType=_kind(), fd=own, pNext=chain)
-        except BaseException:  # an interrupt too, as long as the driver does not have it
+        except BaseException:  # an interrupt too: the driver does not own it yet
             os.close(own)
             own = -1
             raise
