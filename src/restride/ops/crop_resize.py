@@ -37,7 +37,7 @@ from restride.request.arithmetic import NO_ARITHMETIC, NumberArguments, Numbers
 from restride.request.boxes import (
     Flip,
     Indices,
-    Place,
+    LetterboxPlace,
     Units,
     about_pixels,
     read_boxes,
@@ -57,7 +57,7 @@ CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32",
 
 
 class _BoxArguments(TypedDict, total=False):
-    letterbox: Place | None
+    letterbox: LetterboxPlace | None
     images: Indices
     units: Units
     axes: Iterable[SupportsIndex] | None
@@ -87,7 +87,7 @@ class Cut(NamedTuple):
     sizes: Iterable[SupportsIndex]
     images: Indices = None
     units: Units = "pixels"
-    letterbox: Place | None = None
+    letterbox: LetterboxPlace | None = None
     places: Sequence[Sequence[int]] | None = None
     flip: Flip = None
     fill: object = 0

@@ -14,7 +14,7 @@ from restride.arguments import as_numpy, flag, require_word
 from restride.dtypes import Array
 from restride.errors import DescriptorError, warn_caller
 from restride.request.arithmetic import numbers
-from restride.request.boxes import PLACES, Flip, Place, read_boxes, read_flips, read_sizes, require_place
+from restride.request.boxes import PLACES, Flip, LetterboxPlace, read_boxes, read_flips, read_sizes, require_place
 
 PlacedRounding: TypeAlias = Literal["nearest", "floor", "half_up"]
 
@@ -51,7 +51,7 @@ class Letterboxed:
 
     @classmethod
     def of(
-        cls, boxes: Any, sizes: Iterable[SupportsIndex], letterbox: Place = "center", *, flip: Flip = None
+        cls, boxes: Any, sizes: Iterable[SupportsIndex], letterbox: LetterboxPlace = "center", *, flip: Flip = None
     ) -> Letterboxed:
         """The places that ``crop_resize`` gives the boxes with these arguments; nothing is computed on the device.
 
@@ -219,7 +219,9 @@ def placed(
     return y, x, y + height, x + width
 
 
-def places_of(edges: Array, units: str, sizes: tuple[int, int], letterbox: Place | None) -> npt.NDArray[np.int64]:
+def places_of(
+    edges: Array, units: str, sizes: tuple[int, int], letterbox: LetterboxPlace | None
+) -> npt.NDArray[np.int64]:
     """The place of each box in its output, (boxes, 4): y0, x0, y1, x1; without ``letterbox`` all of the output.
 
     Raises:

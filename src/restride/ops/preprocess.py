@@ -29,7 +29,7 @@ from restride.ops.yuv import yuv_to_rgb
 from restride.plan.yuv import FORMATS, checked
 from restride.progress import Progress
 from restride.request import Library, ModeName, Request, read_words
-from restride.request.boxes import PLACES, Place, read_sizes
+from restride.request.boxes import PLACES, LetterboxPlace, read_sizes
 from restride.request.yuv import FormatName, MatrixName
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
@@ -144,7 +144,7 @@ Preset = Literal["imagenet", "clip", "yolo"]
 
 
 class _AnyChanges(Changes, total=False):
-    letterbox: Place | None
+    letterbox: LetterboxPlace | None
 
 
 class Preprocess(Generic[_Result]):
@@ -200,13 +200,17 @@ class Preprocess(Generic[_Result]):
         self: Preprocess[_Pair],
         sizes: Iterable[SupportsIndex],
         *,
-        letterbox: Place,
+        letterbox: LetterboxPlace,
         **options: Unpack[PreprocessOptions],
     ) -> None: ...
 
     @list_arguments(PreprocessOptions, DEFAULTS)
     def __init__(
-        self, sizes: Iterable[SupportsIndex], *, letterbox: Place | None = None, **named: Unpack[PreprocessOptions]
+        self,
+        sizes: Iterable[SupportsIndex],
+        *,
+        letterbox: LetterboxPlace | None = None,
+        **named: Unpack[PreprocessOptions],
     ) -> None:
         options: PreprocessOptions = {**DEFAULTS, **named}
         self._shorter = None if options["shorter"] is None else integer("shorter", options["shorter"])

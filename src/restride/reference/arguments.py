@@ -13,7 +13,7 @@ from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
 from restride.request.arithmetic import NumberArguments
-from restride.request.boxes import Flip, Indices, Place, Units
+from restride.request.boxes import Flip, Indices, LetterboxPlace, Units
 from restride.request.resampling import FilterArguments, RequestArguments, RuleArguments
 
 Array = np.ndarray[Any, Any]
@@ -45,7 +45,7 @@ class BoxArguments(FilterArguments, NumberArguments, total=False):
     axes: Required[Sequence[int]]
     images: Indices
     units: Units
-    letterbox: Place | None
+    letterbox: LetterboxPlace | None
     flip: Flip
     fill: Any
 

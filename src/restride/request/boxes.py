@@ -24,8 +24,8 @@ Flip: TypeAlias = str | Iterable[str] | None
 
 Indices: TypeAlias = Iterable[SupportsIndex] | None
 
-Place: TypeAlias = Literal["center", "top_left"]
-PLACES: tuple[Place, ...] = get_args(Place)
+LetterboxPlace: TypeAlias = Literal["center", "top_left"]
+PLACES: tuple[LetterboxPlace, ...] = get_args(LetterboxPlace)
 """Places that a letterboxed box may have in its result."""
 
 Units: TypeAlias = Literal["pixels", "normalized"]

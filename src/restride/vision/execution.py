@@ -38,7 +38,7 @@ Colour = tuple[int, ...]
 
 _ZERO: Colour = (0,)
 
-Window = tuple[slice, slice]
+ImageWindow = tuple[slice, slice]
 """A range of rows and a range of columns of a picture."""
 
 Computed = Tensor | Array | list[Any]
@@ -156,7 +156,7 @@ class _Execution:
             plan(before, canvas[window])
         return _as_bytes(canvas)
 
-    def _resized(self, picture: Resized, needed: Picture, window: Window = (slice(None), slice(None))) -> Tensor:
+    def _resized(self, picture: Resized, needed: Picture, window: ImageWindow = (slice(None), slice(None))) -> Tensor:
         """A window of a resized picture, in an element type that ``needed``, the picture which reads it, accepts."""
         before = self.tensor(picture.of)
         if not work.changes(picture):
@@ -167,7 +167,7 @@ class _Execution:
             return _as_bytes(_cheapest(picture, plans)(before))
         return self._resized_into(stack, picture, needed, window)
 
-    def _resized_into(self, stack: Stack, picture: Resized, needed: Picture, window: Window) -> Tensor:
+    def _resized_into(self, stack: Stack, picture: Resized, needed: Picture, window: ImageWindow) -> Tensor:
         """A window of a resized picture, in its part of a stack, whose element type the first picture decides."""
         before, whole = self.tensor(picture.of), self._stacks.get(stack)
         count, *sizes = self._sizes(needed)
@@ -194,7 +194,7 @@ class _Execution:
         picture: Resized,
         before: Tensor,
         dst: TensorDesc | None,
-        window: Window = (slice(None), slice(None)),
+        window: ImageWindow = (slice(None), slice(None)),
         element: Element | None = None,
     ) -> Plan:
         """The plan of a resize into ``dst``, or into a new tensor of ``element``. Pillow resizes both axes or none.
@@ -278,7 +278,7 @@ def _require_finite(table: Array) -> None:
         )
 
 
-def _part_of(picture: Cropped | Padded, height: int, width: int) -> Window:
+def _part_of(picture: Cropped | Padded, height: int, width: int) -> ImageWindow:
     """The rows and columns that begin at ``top`` and ``left``."""
     return slice(picture.top, picture.top + height), slice(picture.left, picture.left + width)
 

@@ -21,7 +21,7 @@ MAX_PREPARED = 1024
 
 _SETS_PER_POOL = 64
 
-Window: TypeAlias = tuple[Block, int, int]
+BoundBytes: TypeAlias = tuple[Block, int, int]
 """A block, a byte offset in it, and a size in bytes."""
 
 
@@ -95,7 +95,7 @@ class Recorder:
 
     def _fill(self, prepared: Prepared, blocks: Sequence[Block], sizes: Sequence[int], ticket: int) -> None:
         completed = self._queue.completed
-        sets: dict[tuple[Window, ...], DescriptorSet] = {}  # dispatches that bind the same bytes share a set
+        sets: dict[tuple[BoundBytes, ...], DescriptorSet] = {}  # dispatches that bind the same bytes share a set
         contents: dict[bytes, Block] = {}
         for spec in prepared.kernels:
             self._check(spec, blocks, sizes)
@@ -309,7 +309,7 @@ class DescriptorSets:
         self._idle: dict[int, deque[DescriptorSet]] = {}  # by number of bindings; the device may still use later ones
         self._pools: list[Handle] = []
 
-    def take(self, layout: BindingLayout, windows: Sequence[Window], completed: int) -> DescriptorSet:
+    def take(self, layout: BindingLayout, windows: Sequence[BoundBytes], completed: int) -> DescriptorSet:
         """A set that binds ``windows``; no submission after ``completed`` still uses it."""
         idle = self._idle.setdefault(layout.count, deque())
         if not idle or idle[0].used > completed:
