@@ -2,11 +2,12 @@
  * A program's own VkDevice, as a library that Python loads: restride runs on the device, writes into a buffer of it, and
  * the program goes on with what is there.
  *
- *     cc -std=c99 -shared -fPIC your_device.c -lvulkan -o libyour_device.so
+ *     cc -std=c99 -shared -fPIC -pthread your_device.c -lvulkan -o libyour_device.so
  *
  * Each function returns 0, or the VkResult of the call that failed, or 77 if there is no device or memory that can do this.
  */
 
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -27,6 +28,17 @@ typedef struct {
     int32_t fd, dedicated;
     uint8_t device_uuid[VK_UUID_SIZE], driver_uuid[VK_UUID_SIZE];
 } Shared;
+
+/* Guards the queue; in C++ a std::mutex. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void lock_queue(void) {
+    pthread_mutex_lock(&mutex);
+}
+
+void unlock_queue(void) {
+    pthread_mutex_unlock(&mutex);
+}
 
 static VkInstance instance;
 static VkPhysicalDevice physical;
@@ -106,7 +118,7 @@ int your_share(uint64_t nbytes, Shared *shared)
     VkPhysicalDeviceExternalBufferInfo wish = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
         .usage = of_buffer.usage,
-        .handleType = external.handleTypes,
+        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
     };
     VkExternalBufferProperties able = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
     vkGetPhysicalDeviceExternalBufferProperties(physical, &wish, &able);

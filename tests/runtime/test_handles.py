@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -204,6 +204,42 @@ def test_a_lock_that_raises_as_a_batch_is_handed_over_loses_nothing_of_it(yours)
             assert out.memory.block.written == x.memory.block.used == queue.last == queue.submitted + 1
             assert np.array_equal(out.numpy(), X[::-1])
         assert np.array_equal(out.numpy(), X[::-1])
+
+
+def test_what_the_device_has_stays_submitted_if_the_lock_then_raises(yours):
+    """Alone and in a batch: an error as the lock is left, a DeviceError too, takes no submission back."""
+
+    class Late(Lock):
+        error: BaseException | None = None
+
+        def __exit__(self, *details):
+            super().__exit__(*details)
+            if self.error is not None:
+                raise self.error
+
+    lock = Late()
+    with rs.Device(**yours.handles, lock=lock) as device:
+        x, out = rs.asarray(X, device=device), rs.asarray(np.zeros_like(X), device=device)
+        queue = device.runtime._session.queue
+        for error in (rs.DeviceError("late"), KeyboardInterrupt()):
+            for context in (nullcontext, device.batch):
+                device.wait()
+                submitted = queue.submitted
+                with suppress(type(error)), context():
+                    lock.error = error
+                    rs.reorder(x[::-1], out=out)
+                    device.wait()
+                lock.error = None
+                assert queue.submitted == submitted + 1
+                assert out.memory.block.written == queue.submitted
+                assert np.array_equal(out.numpy(), X[::-1])
+
+
+def test_closing_says_that_work_still_uses_a_device_of_yours(yours, monkeypatch):
+    device = rs.Device(**yours.handles)
+    monkeypatch.setattr(device.runtime._session.queue, "drain", lambda _timeout: False)
+    with pytest.raises(rs.DeviceTimeout, match="still uses your VkDevice"):
+        device.close()
 
 
 def test_devices_on_one_queue_without_a_lock_take_turns(yours):

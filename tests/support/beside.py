@@ -26,7 +26,7 @@ def built(name: str) -> Path:
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
     target = Path(tempfile.mkdtemp(prefix="restride-beside-")) / (f"lib{name}.so" if name == "your_device" else name)
-    how = ["-shared", "-fPIC"] if target.suffix else []
+    how = ["-shared", "-fPIC", "-pthread"] if target.suffix else []
     command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", *how, FOLDER / f"{name}.c", "-lvulkan", "-o", target]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "vulkan/vulkan.h" in done.stderr or "-lvulkan" in done.stderr:

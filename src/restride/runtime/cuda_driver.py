@@ -17,6 +17,7 @@ from typing import Any
 
 from restride.errors import DeviceError, OutOfDeviceMemory, UnsupportedError
 from restride.runtime.interface import ExternalMemory
+from restride.runtime.open_file import OpenFile
 
 LEGACY_STREAM = 1
 """The legacy default stream of CUDA, CU_STREAM_LEGACY; DLPack gives it the number 1 too."""
@@ -153,15 +154,14 @@ class CudaMemory:
     __array_interface__: numpy makes an array of addresses that the host must not read.
     """
 
-    def __init__(self, fd: int, external: ExternalMemory, owner: Any) -> None:
-        """Map the memory. CUDA takes ownership of ``fd``; if that fails, it is closed.
+    def __init__(self, file: OpenFile, external: ExternalMemory, owner: Any) -> None:
+        """Map the memory. CUDA takes ownership of the descriptor; if that fails, ``file`` keeps it.
 
         Raises:
             UnsupportedError: its device is no CUDA device of this process.
             OutOfDeviceMemory, DeviceError: the driver refuses.
         """
-        with ExitStack() as undo, ExitStack() as unclaimed:
-            unclaimed.callback(os.close, fd)
+        with ExitStack() as undo:
             self._driver = driver = _driver()
             device, context, memory, address = c_int(), c_void_p(), c_void_p(), c_uint64()
             driver.call("cuDeviceGet", byref(device), ordinal(external.device_uuid))
@@ -169,9 +169,13 @@ class CudaMemory:
             undo.callback(driver.call, "cuDevicePrimaryCtxRelease_v2", device)
             size = external.allocation_bytes
             with driver.current(context):
-                handle = _HandleDesc(type=_OPAQUE_FD, handle=_Handle(fd=fd), size=size, flags=_DEDICATED)
-                driver.call("cuImportExternalMemory", byref(memory), byref(handle))
-                unclaimed.pop_all()
+                handle = _HandleDesc(type=_OPAQUE_FD, handle=_Handle(fd=file.fd), size=size, flags=_DEDICATED)
+                fd = file.release()  # before the call: an interrupt after it must not close what is CUDA's
+                try:
+                    driver.call("cuImportExternalMemory", byref(memory), byref(handle))
+                except DeviceError:
+                    file.place[0] = fd
+                    raise
                 undo.callback(driver.call_in, context, "cuDestroyExternalMemory", memory)
                 buffer = _BufferDesc(size=size)
                 driver.call("cuExternalMemoryGetMappedBuffer", byref(address), memory, byref(buffer))

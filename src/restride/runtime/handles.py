@@ -19,8 +19,11 @@ HOST_IMPORT = "VK_EXT_external_memory_host"
 
 _MAX_HANDLE = 1 << 64
 
-_locks: dict[int, threading.Lock] = {}
-"""For the address of a queue the lock of all devices that were opened on it without one; it stays for the next."""
+_locks: dict[int, AbstractContextManager[Any]] = {}
+"""For the address of a queue the lock of all devices that were opened on it without one; it stays for the next.
+
+The thread that has it may enter it again: the collector may close a device while another one submits.
+"""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def device_handles(
     if lock is not None:
         _require_lock(lock)
     return DeviceHandles(
-        **numbers, lock=_locks.setdefault(numbers["queue"], threading.Lock()) if lock is None else lock
+        **numbers, lock=_locks.setdefault(numbers["queue"], threading.RLock()) if lock is None else lock
     )
 
 

@@ -319,8 +319,8 @@ def physical_of(handles: DeviceHandles) -> PhysicalDevice:
     """
     global _used  # noqa: PLW0603 - a fork asks, whoever made the instance
     _require_not_inherited()
-    _used = True
     vulkan = binding()
+    _used = True
     owner = vulkan.ffi.cast("VkInstance", handles.instance)
     vk = Functions(lambda name: vulkan.lib.vkGetInstanceProcAddr(owner, name))
     for handle in _enumerate_all(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner):

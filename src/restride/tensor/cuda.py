@@ -28,7 +28,7 @@ def cuda_bytes(device: Device, memory: Memory) -> npt.NDArray[np.uint8]:
     mapped = next((each for each in _mapped if each.owner[1] is memory), None)
     if mapped is None:
         file, external = device.runtime.export_fd(memory)
-        mapped = CudaMemory(file.release(), external, (device, memory))
+        mapped = CudaMemory(file, external, (device, memory))
         _mapped.add(mapped)
     return np.asarray(mapped)
 

@@ -308,6 +308,8 @@ class Queue:
         try:
             self._submit(slot, uses)
         except DeviceError:
+            if not slot.retired:  # the device has it: the error came from the caller's lock
+                raise
             self._open, self._recorded = None, []
             self.refused += 1
             self.abandon(slot)
@@ -352,11 +354,17 @@ class Queue:
                 if slot is self._open:
                     self._open, self._recorded = None, []
                 result = self._hand_over(queue, 1, slot.submit, slot.fence)
+                if result < 0:  # the driver refused; again in statements without a call
+                    slot.retired = slot.recording = True
+                    del self._pending[-1]
+                    self.submitted = slot.ticket = ticket - 1
             self._vk.check("vkQueueSubmit", result)
-        except BaseException as error:
-            # An open slot that an interrupt kept from the device keeps its commands, marks and ticket for the next try.
-            if isinstance(error, DeviceError) or (slot.retired and slot is not self._open):
-                self._undo(slot, uses)
+        except BaseException:
+            # What the device has stays submitted, whatever the lock raised then. An open slot that was kept from the
+            # device keeps its commands, marks and ticket for the next try.
+            if slot.retired and slot is not self._open:
+                slot.ticket = self.submitted
+                _mark(uses, self.submitted)
             raise
         return ticket
 
@@ -494,14 +502,6 @@ class Queue:
         self._vk.vkDestroyCommandPool(device.handle, self._pool, device.null)
         for slots in (self._slots, self._free, self._pending):
             slots.clear()
-
-    def _undo(self, slot: Slot, uses: Sequence[Use]) -> None:
-        """Restore the state before a submission that the driver refused."""
-        slot.retired = slot.recording = True
-        if self._pending and self._pending[-1] is slot:
-            self._pending.pop()
-        self.submitted = slot.ticket = slot.ticket - 1
-        _mark(uses, self.submitted)
 
     def _discard(self, slot: Slot) -> None:
         """Free a slot that the device does not use. Resetting it instead might fail."""

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from restride.errors import (
     DescriptorError,
     DeviceError,
+    DeviceTimeout,
     OutOfDeviceMemory,
     UnsupportedError,
 )
@@ -735,6 +736,11 @@ class Session:
                 self.blocks.imports.leave_to_driver()
         self.blocks.imports.release_owners()
         self.drain_if_free()
+        if not (is_idle or self.device.is_own):
+            raise DeviceTimeout(
+                f"work on {self.device.physical.info.name} outlasted the wait of {wait:g} s at close: it still uses "
+                "your VkDevice, and what restride made there stays"
+            )
 
     def _destroy_idle(self) -> None:
         """Destroy everything except memory that arrays still use."""

@@ -70,7 +70,12 @@ def export_fd(device: LogicalDevice, memory: Handle) -> OpenFile:
     """A new file descriptor; programs that this process starts do not inherit it."""
     file = OpenFile()
     place = vulkan.ffi.from_buffer("int[]", file.place)
-    device.vk.vkGetMemoryFdKHR(device.handle, struct("VkMemoryGetFdInfoKHR", memory=memory, handleType=_kind()), place)
+    request = struct("VkMemoryGetFdInfoKHR", memory=memory, handleType=_kind())
+    try:
+        device.vk.vkGetMemoryFdKHR(device.handle, request, place)
+    except DeviceError:
+        file.place[0] = -1  # undefined after an error: it may be the number of another file
+        raise
     if file.fd < 0:
         raise DeviceError(f"vkGetMemoryFdKHR succeeded, but the driver gave the file descriptor {file.fd}")
     os.set_inheritable(file.fd, False)
