@@ -1,10 +1,13 @@
 // The general copy: computes some numbers from an index; the element offset on each side is a weighted sum of these numbers.
 //
 // Handles every layout of tiles and blocks, however they nest. The strided kernels are faster where a layout nests well.
-// The parameters are a program (plan/general.py): a Program; a Split for each axis, innermost first; for each digit a Digit, its
-// Divisions and its terms; the terms of the source, and those of the destination.
-// CONVERT: converts the type of elements, with scales (scales.glsl). After the terms of both sides there are
-// PairTerms, and the terms for the position of the source's scale and for that of the destination's.
+// `parameters` is a program (plan/general.py), in rows of four words:
+//   head: axes, digits, terms of the source, terms of the destination
+//   an axis, innermost first: its number, its size, multiplier and shift of the division by it
+//   a digit: terms, constant, modulus (0: none), divisor; then multiplier and shift of both; then its terms
+//   a term: number, coefficient
+// CONVERT: converts the type of elements, with scales (scales.glsl). After the terms of both sides there is another row: the number
+// of terms for the position of the source's scale, and of those for the destination's scale. These terms follow.
 // f32[3,5]{1,0:T(2,2)}, element (2, 3): numbers 2, 3, then a div 2 = 1, b div 2 = 1, a mod 2 = 0, b mod 2 = 1; the offset is
 // 12 * 1 + 4 * 1 + 2 * 0 + 1 * 1 = 17.
 #version 450
@@ -32,63 +35,34 @@ uint old_word(uint word) { return LANES == 1 ? dst[word] : atomicOr(dst[word], 0
 #include "dispatch.glsl"
 #endif
 
-// Rows of the program. As in axes.glsl, the plans give the values by the names of the members.
-struct Program {
-    uint axes, digits, src_terms, dst_terms;  // how many there are
-};
-struct Split {
-    uint number, size;  // the number of an axis
-    uvec2 divide_by_size;
-};
-struct Digit {
-    uint terms, constant, modulus, divisor;  // modulus 0: none
-};
-struct Divisions {
-    uvec2 divide_by_modulus, divide_by_divisor;
-};
-struct Term {
-    uint number, coefficient;
-    uint unused[2];
-};
-struct PairTerms {
-    uint src_terms, dst_terms;  // of the positions of both pairs
-    uint unused[2];
-};
-layout(std430, binding = PARAMETERS) readonly buffer Programs { Program program[]; };
-layout(std430, binding = PARAMETERS) readonly buffer Splits { Split splits[]; };
-layout(std430, binding = PARAMETERS) readonly buffer Digits { Digit digits[]; };
-layout(std430, binding = PARAMETERS) readonly buffer AllDivisions { Divisions divisions[]; };
-layout(std430, binding = PARAMETERS) readonly buffer Terms { Term terms[]; };
-layout(std430, binding = PARAMETERS) readonly buffer AllPairTerms { PairTerms pair_terms[]; };
-
 uint numbers[NUMBERS];
 uint row = 1;
 
 uint sum_of_terms(uint count, uint sum) {
     for (uint n = 0; n < count; ++n) {
-        Term term = terms[row++];
-        sum += term.coefficient * numbers[term.number];
+        uvec4 term = parameters[row++];
+        sum += term.y * numbers[term.x];
     }
     return sum;
 }
 
 void split_index(uint index, uint axes) {
     for (uint n = 0; n < axes; ++n) {
-        Split axis = splits[row++];
-        uint rest = axis.size == 1 ? index : multiply_shift(index, axis.divide_by_size);
-        numbers[axis.number] = index - rest * axis.size;
+        uvec4 axis = parameters[row++];
+        uint rest = axis.y == 1 ? index : multiply_shift(index, axis.zw);
+        numbers[axis.x] = index - rest * axis.y;
         index = rest;
     }
 }
 
 void compute_digit(uint number) {
-    Digit digit = digits[row++];
-    Divisions by = divisions[row++];
-    uint value = sum_of_terms(digit.terms, digit.constant);
-    if (digit.modulus > 1) {
-        value -= digit.modulus * multiply_shift(value, by.divide_by_modulus);
+    uvec4 digit = parameters[row++];
+    uvec4 divisors = parameters[row++];
+    uint value = sum_of_terms(digit.x, digit.y);
+    if (digit.z > 1) {
+        value -= digit.z * multiply_shift(value, divisors.xy);
     }
-    numbers[number] = digit.divisor > 1 ? multiply_shift(value, by.divide_by_divisor) : value;
+    numbers[number] = digit.w > 1 ? multiply_shift(value, divisors.zw) : value;
 }
 
 void main() {
@@ -96,21 +70,21 @@ void main() {
     if (index >= dispatch.pieces) {
         return;
     }
-    Program head = program[0];
-    split_index(index, head.axes);
-    for (uint n = 0; n < head.digits; ++n) {
-        compute_digit(head.axes + n);
+    uvec4 head = parameters[0];
+    split_index(index, head.x);
+    for (uint n = 0; n < head.y; ++n) {
+        compute_digit(head.x + n);
     }
 #ifdef CONVERT
-    uint src_offset = sum_of_terms(head.src_terms, dispatch.src_base);
-    uint dst_offset = sum_of_terms(head.dst_terms, dispatch.dst_base);
-    PairTerms of_pairs = pair_terms[row++];
-    vec2 src_pair = src_pair_at(sum_of_terms(of_pairs.src_terms, dispatch.src_pairs));
-    vec2 dst_pair = dst_pair_at(sum_of_terms(of_pairs.dst_terms, dispatch.dst_pairs));
+    uint src_offset = sum_of_terms(head.z, dispatch.src_base);
+    uint dst_offset = sum_of_terms(head.w, dispatch.dst_base);
+    uvec4 pair_terms = parameters[row++];
+    vec2 src_pair = src_pair_at(sum_of_terms(pair_terms.x, dispatch.src_pairs));
+    vec2 dst_pair = dst_pair_at(sum_of_terms(pair_terms.y, dispatch.dst_pairs));
     store_element_shared(dst_offset, converted(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair));
 #else
-    uint src_offset = sum_of_terms(head.src_terms, FILLS ? 0 : dispatch.src_base_or_low);
-    uint dst_offset = sum_of_terms(head.dst_terms, dispatch.dst_base);
+    uint src_offset = sum_of_terms(head.z, FILLS ? 0 : dispatch.src_base_or_low);
+    uint dst_offset = sum_of_terms(head.w, dispatch.dst_base);
     for (uint word = 0; word < ELEMENT_WORDS; ++word) {
         uint filled = word == 0 ? dispatch.src_base_or_low : dispatch.high;
         store_bits_shared(dst_offset * ELEMENT_WORDS + word, FILLS ? filled : load_bits(src_offset * ELEMENT_WORDS + word));

@@ -2,7 +2,7 @@
 //
 // A plain axis walks the source by its stride.
 // FILL: the source is not read; every element gets the bits in dispatch.low.
-// PAD: an element outside of the source, with a coordinate outside of the inside_count from inside_begin on, gets the bits in
+// PAD: an element outside of the source, with a coordinate before START(k) or from START(k) + COUNT(k) on, gets the bits in
 // dispatch.low and, if it has 64 bits, dispatch.high. Elements may have 64 bits only here.
 // INDEX_TABLES: for an axis with a table, word c of the table is the source offset of destination index c: nearest
 // resampling, exact for every element type.

@@ -36,7 +36,7 @@ layout(std430, binding = 1) writeonly buffer Dst4 { uvec4 dst4[]; };
 layout(std430, binding = 1) writeonly buffer Dst { ELEMENT dst[]; };
 #endif
 #ifndef RUN
-#include "parameters.glsl"
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 // With more pushed axes, NVK of Mesa 26.1 runs out of registers on Maxwell.
 #ifdef SCATTER
 #define PUSHED_AXES 2

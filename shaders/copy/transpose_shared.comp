@@ -34,7 +34,7 @@ const uint EDGE = WIDE_EDGE;
 
 layout(std430, binding = 0) readonly buffer Src { CELL src[]; };
 layout(std430, binding = 1) writeonly buffer Dst { CELL dst[]; };
-#include "parameters.glsl"
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 
 #define PUSHED_AXES 5
 layout(push_constant) uniform Dispatch {

@@ -137,7 +137,7 @@ void write_line(uint at, uint bits[BOX_COLUMNS * MAX_CHANNELS]) {
 
 // Writes up to ROWS rows of a box. Rows 4 to 6 of 7, with three channels: 36 elements in four columns.
 void write_lines(uint dst_offset) {
-    uint row = row_of_box(channel_and_row);
+    uint row = channel_and_row >> 16;
     uint end = min(row + ROWS, dispatch.box_rows);
     uint table = tables.y / 4u + table_row.y;
     Sums upper, lower;
@@ -200,7 +200,7 @@ void main() {
     Walk walk = walk_to(index);
     begin_element(walk);
     if (!ALL_CHANNELS) {
-        load_channels(first_channel(channel_and_row), pair_offset);
+        load_channels(channel_and_row & 0xFFFFu, pair_offset);
     }
     load_columns();
     write_lines(walk.dst);

@@ -2,7 +2,7 @@
 // of integers, see taps.glsl.
 //
 // Columns and rows each have a table, with a row for every output index of every box: output row 5 of 224 in box 2 is row
-// 2 * 224 + 5 of its table. So each axis says how far a step moves in both tables, and a row is read once all axes
+// 2 * 224 + 5 of its table. So each axis says how far a step moves in both tables (TABLE_STEPS), and a row is read once all axes
 // have been visited.
 // A row of a table is a multiple of four words: the weights of its taps, the source offset of the first tap inside the image, and
 // the range of taps inside: the first in the lower half of the word, the one after the last in the upper half. The other taps are
@@ -203,7 +203,7 @@ void find_column() {
     column = row_of(tables.x, table_row.x, taps.x, SLOTS != 0u);
     src_offset += column.offset;
     if (!ALL_CHANNELS) {
-        fill = fill_of_channels(first_channel(channel_and_row));
+        fill = fill_of_channels(channel_and_row & 0xFFFFu);
     }
 }
 
@@ -213,7 +213,7 @@ bool is_fill(TableRow line) { return ((column.range | line.range) & IS_FILL) != 
 uvec2 moved_bits(TableRow line, uint c) {
     bool has_element = !is_fill(line) && is_inside(0u, column.range) && is_inside(0u, line.range);
     uvec2 bits = load_src(src_offset + line.offset + c * dispatch.lane_stride);
-    return has_element ? bits : fill_bits(first_channel(channel_and_row) + c);
+    return has_element ? bits : fill_bits((channel_and_row & 0xFFFFu) + c);
 }
 
 uvec2 converted_channel(FOUR_NUMBERS sum, TableRow line, uint c) {
@@ -277,7 +277,7 @@ void write_rows(uint piece) {
     begin_element(walk);
     uint dst_offset = walk.dst;
     find_column();
-    uint count = min(ROWS, dispatch.box_rows - row_of_box(channel_and_row));
+    uint count = min(ROWS, dispatch.box_rows - (channel_and_row >> 16));
     if (SLOTS != 1u) {
         for (uint below = 0u; below < count; ++below) {
             TableRow line = line_of(below);

@@ -1,7 +1,7 @@
 // Shared by all kernels for boxes of images: walks the axes of the destination to a row of the column table, a row of the row table,
 // and the fill of a channel.
 //
-// Each axis says how far a step moves in both tables; a row of each is read once all axes have been visited.
+// Each axis says how far a step moves in both tables (TABLE_STEPS); a row of each is read once all axes have been visited.
 
 #include "shared_constants.glsl"
 layout(local_size_x = GROUP_SIZE) in;
@@ -15,8 +15,6 @@ layout(constant_id = 11) const uint ROWS = 1;  // consecutive rows that an invoc
 #define PUSH_CHANNELS
 #include "scales.glsl"
 #include "taps.glsl"
-#define BOXES
-#include "axes.glsl"
 
 uint old_word(uint word) { return 0u; }  // boxes are never added to the destination
 
@@ -31,10 +29,12 @@ uint fill_at;  // index in `words` of the fill of channel 0
 uvec2 taps, strides, tables;  // for columns (x) and rows (y): taps of a row, source elements from tap to tap, the table's first word
 
 void load_header() {
-    fill_at = problem.header.fill_at;
-    taps = problem.header.taps;
-    tables = uvec2(problem.header.column_table, problem.header.row_table);
-    strides = uvec2(problem.header.column_stride, problem.header.row_stride);
+    uvec4 counts = parameters[0];
+    uvec4 places = parameters[1];
+    fill_at = counts.y;
+    taps = counts.zw;
+    tables = places.xz;
+    strides = places.yw;
 }
 
 uvec2 fill_bits(uint channel) {
@@ -44,9 +44,12 @@ uvec2 fill_bits(uint channel) {
 }
 
 uint src_offset;
-uint channel_and_row;  // of the first element
+uint channel_and_row;  // the first element's channel in the lower half, its row in the box in the upper half
 uvec2 pair_offset;
 uvec2 table_row;
+
+#define BOXES
+#include "axes.glsl"
 
 void begin_element(Walk walk) {
     src_offset = walk.src;

@@ -1,17 +1,23 @@
 // The axes of a strided problem, from the innermost (axis 0) to the outermost, each with its size and both strides.
 //
-// Strides are in elements and two's complement; destination strides are positive and, except for axis 0 of strided_copy.comp and
-// short_rows.comp, ascend with k.
+// SIZE(k), SRC(k), DST(k): size, source stride and destination stride, in elements. Strides are two's complement; destination
+//   strides are positive and, except for axis 0 of strided_copy.comp and short_rows.comp, ascend with k.
 // An axis of size 1 exists only if it has a table or padding. It is outermost, and its destination stride exceeds every offset
-// that the other axes reach, so both divisions give 0, as they must.
-// RANK, the number of axes, is a specialization constant.
+//   that the other axes reach, so both divisions give 0, as they must.
+// TABLE(k): the row of `parameters` where the table of the axis starts; 0 if it has none.
+// SLOT(k): the number of the axis among the resampled ones, counted from the last logical axis, plus 4 times its taps if its
+//   table has weights.
+// PAIRS(k), with SCALES: how many (scale, zero point) pairs a step moves, for the source (x) and the destination (y).
+// START(k), COUNT(k), with PAD: the first coordinate along the axis that has an element of the source, and how many have one.
+// With BOXES, word 3 of an axis's first row and word 0 of its third row are how far a step moves in the tables of
+// columns and of rows. Word 3 of the third row is how far it moves among the channels and, in its upper half, among the
+// rows of a box. In the storage buffer `parameters`, each axis is three rows, after two rows of header. RANK, the
+// number of axes, is a specialization constant.
 // PUSHED_AXES: SIZE, SRC, DST and the division by the size of this many innermost axes are taken from `dispatch.axes`;
 // compilers drop the unused loads from `parameters`. Copies have 14 % fewer memory instructions on a Mali-G610, and
 // strided_copy_128 takes 0.7 of the cycles there. DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31.
 //
-// This file depends on parameters.glsl and the global declaration of `dispatch`. A kernel may define before it:
-// PAD: some coordinates of an axis have no element of the source.
-// BOXES: the rows of tables, and fill, depend on the box; see crops.glsl.
+// This file depends on the global declarations of `parameters` (rows of uvec4) and `dispatch`. A kernel may define before it:
 // SKIPPED_AXES: if bit k is set, an index has no coordinate along axis k. The kernel gets that coordinate elsewhere,
 // such as from the row of a block, and adds it with move_along.
 // TABLES: the kernel defines src_along itself, and reads tables in it.
@@ -25,66 +31,21 @@ layout(constant_id = 15) const uint RANK = 0;
 #include "shared_constants.glsl"
 #include "division.glsl"
 
-// The parameters begin with a header and the axes. The plans give the values by the names of the members, and the build reads
-// their order from the SPIR-V, as for push constants. A division is the multiplier and the shift of multiply_shift.
-#ifdef BOXES
-struct Header {
-    uint rank;
-    uint fill_at;  // index in `words` of the fill of channel 0
-    uvec2 taps;    // of a row of the table of columns (x), and of rows (y)
-    uint column_table, column_stride;  // first word of the table of columns; source elements from tap to tap
-    uint row_table, row_stride;        // the same for rows
-};
-#else
-struct Header {
-    uint rank;
-    uint unused[3];
-    uvec2 divide_by_first, divide_by_second;  // two divisions that some kernels need
-};
-#endif
-
-struct Axis {
-    uint size, src_stride, dst_stride;
-#ifdef BOXES
-    uint column_step;  // how many rows of the table of columns a step moves
-#else
-    uint table;  // the row of `parameters` where the table of the axis begins; 0 if it has none
-#endif
-    uvec2 divide_by_size, divide_by_dst_stride;
-#ifdef BOXES
-    uint row_step;  // how many rows of the table of rows a step moves
-#else
-    uint slot;  // number of the axis among the resampled ones, counted from the last logical axis; plus 4 times its taps if it has any
-#endif
-#ifdef PAD
-    uint inside_begin, inside_count;  // the first coordinate that has an element of the source, and how many have one
-#else
-    uint src_pairs, dst_pairs;  // how many (scale, zero point) pairs a step moves
-#endif
-#ifdef BOXES
-    uint channel_and_row_step;  // among the channels of fill and, from ROW_BIT on, among the rows of a box
-#else
-    uint unused;
-#endif
-};
-
-layout(std430, binding = PARAMETERS) readonly buffer Problem {
-    Header header;
-    Axis axes[];
-} problem;
-
-#define AXIS_ROW(k) (HEADER_ROWS + AXIS_ROWS * (k))  // the row of `parameters` where axis k begins, and with RANK the tables
-
-Header header;
-Axis axis_of[MAX_AXES];
-#define SIZE(k) axis_of[k].size
-#define SRC(k) axis_of[k].src_stride
-#define DST(k) axis_of[k].dst_stride
-#define TABLE(k) axis_of[k].table
-#define SLOT(k) axis_of[k].slot
-#define PAIRS(k) uvec2(axis_of[k].src_pairs, axis_of[k].dst_pairs)
-#define DIVIDE_BY_SIZE(n, k) multiply_shift(n, axis_of[k].divide_by_size)
-#define DIVIDE_BY_DST(n, k) multiply_shift(n, axis_of[k].divide_by_dst_stride)
+#define AXIS_ROW(k) (HEADER_ROWS + AXIS_ROWS * (k))
+uvec4 axis_walk[MAX_AXES];
+uvec4 axis_divisors[MAX_AXES];
+uvec4 axis_more[MAX_AXES];
+uvec4 divisors;  // the second row of the header: numbers for two divisions that some kernels need
+#define SIZE(k) axis_walk[k].x
+#define SRC(k) axis_walk[k].y
+#define DST(k) axis_walk[k].z
+#define TABLE(k) axis_walk[k].w
+#define SLOT(k) axis_more[k].x
+#define PAIRS(k) axis_more[k].yz
+#define START(k) axis_more[k].y
+#define COUNT(k) axis_more[k].z
+#define DIVIDE_BY_SIZE(n, k) multiply_shift(n, axis_divisors[k].xy)
+#define DIVIDE_BY_DST(n, k) multiply_shift(n, axis_divisors[k].zw)
 
 // These loops are unrolled, and each IF_AXIS is decided when the pipeline is created.
 #define IF_AXIS(k) if (RANK > k)
@@ -97,10 +58,8 @@ Axis axis_of[MAX_AXES];
 #define TAKE_PUSHED(k) \
     if (k < PUSHED_AXES) { \
         const int at = 5 * min(k, PUSHED_AXES - 1); \
-        SIZE(k) = dispatch.axes[at]; \
-        SRC(k) = dispatch.axes[at + 1]; \
-        DST(k) = dispatch.axes[at + 2]; \
-        axis_of[k].divide_by_size = uvec2(dispatch.axes[at + 3], dispatch.axes[at + 4]); \
+        axis_walk[k].xyz = uvec3(dispatch.axes[at], dispatch.axes[at + 1], dispatch.axes[at + 2]); \
+        axis_divisors[k].xy = uvec2(dispatch.axes[at + 3], dispatch.axes[at + 4]); \
     }
 #else
 #define TAKE_PUSHED(k)
@@ -109,10 +68,12 @@ Axis axis_of[MAX_AXES];
 // Loads all axes. Call it before any divergent code: llvmpipe loads a uniform value once per group while all lanes are active, but
 // once per lane after a divergent return.
 void load_axes() {
-    header = problem.header;
+    divisors = parameters[1];
 #define LOAD_AXIS(k) \
     IF_AXIS(k) { \
-        axis_of[k] = problem.axes[k]; \
+        axis_walk[k] = parameters[AXIS_ROW(k)]; \
+        axis_divisors[k] = parameters[AXIS_ROW(k) + 1]; \
+        axis_more[k] = parameters[AXIS_ROW(k) + 2]; \
         TAKE_PUSHED(k) \
     }
     FOR_AXES_INWARD_OUT(LOAD_AXIS)
@@ -129,15 +90,9 @@ struct Walk {
 #endif
 #ifdef BOXES
     uvec2 table_row;  // the current rows in the tables of columns and of rows
-    uint channel_and_row;  // see first_channel and row_of_box
+    uint channel_and_row;  // the channel in the lower half, the row of its box in the upper half
 #endif
 };
-
-#ifdef BOXES
-uint first_channel(uint channel_and_row) { return channel_and_row & (1u << ROW_BIT) - 1u; }
-
-uint row_of_box(uint channel_and_row) { return channel_and_row >> ROW_BIT; }
-#endif
 
 Walk walk_start() {
     Walk walk;
@@ -173,16 +128,14 @@ uint src_along(uint k, uint coordinate) { return coordinate * SRC(k); }
 void move_along(inout Walk walk, uint k, uint coordinate) {
     walk.src += src_along(k, coordinate);
     walk.dst += coordinate * DST(k);
-#ifndef PAD
     walk.pairs += coordinate * PAIRS(k);
-#endif
     walk.first = k == 0u ? coordinate : walk.first;
 #ifdef PAD
-    walk.is_inside = walk.is_inside && coordinate - axis_of[k].inside_begin < axis_of[k].inside_count;
+    walk.is_inside = walk.is_inside && coordinate - START(k) < COUNT(k);
 #endif
 #ifdef BOXES
-    walk.table_row += coordinate * uvec2(axis_of[k].column_step, axis_of[k].row_step);
-    walk.channel_and_row += coordinate * axis_of[k].channel_and_row_step;
+    walk.table_row += coordinate * uvec2(axis_walk[k].w, axis_more[k].x);
+    walk.channel_and_row += coordinate * axis_more[k].w;
 #endif
 }
 

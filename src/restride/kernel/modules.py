@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 from restride.errors import DeviceError
@@ -84,14 +83,12 @@ class Interface:
     bindings: number of storage buffers, at bindings 0, 1, ... of descriptor set 0.
     constants: the id of each specialization constant, by its name in GLSL.
     push: the names of the push constants in order, one 32-bit word each.
-    structs: of each struct in the storage buffers, the names of its members in order, likewise.
     """
 
     local_size: tuple[int, int, int] | None
     bindings: int
     constants: Mapping[str, int]
     push: tuple[str, ...]
-    structs: Mapping[str, Sequence[str]]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -103,15 +100,6 @@ class Interface:
     def pushed_axes(self) -> tuple[str, ...]:
         """The push constants for the innermost axes, ``axes[0]`` and on, which come last; () if there are none."""
         return self.push[self.push.index("axes[0]") :] if "axes[0]" in self.push else ()
-
-    @cached_property
-    def words_of(self) -> Mapping[str, Callable[[Mapping[str, int]], tuple[int, ...]]]:
-        """For each struct, what puts numbers, which have the names of its members, in the order of its words.
-
-        Raises:
-            KeyError: a member has no number.
-        """
-        return {name: itemgetter(*members) for name, members in self.structs.items()}
 
 
 @cache
@@ -125,7 +113,7 @@ def interface_of(name: str) -> Interface:
     try:
         size = entry["local_size"]
         local_size = None if size is None else (size[0], size[1], size[2])
-        return Interface(local_size, entry["bindings"], entry["constants"], tuple(entry["push"]), entry["structs"])
+        return Interface(local_size, entry["bindings"], entry["constants"], tuple(entry["push"]))
     except (LookupError, TypeError) as error:
         raise DeviceError(f"the list of shader modules is damaged at {name!r}: {error!r}; {_REINSTALL}") from error
 

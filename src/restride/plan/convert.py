@@ -289,8 +289,7 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
             "dst_pair_plane": plane.pairs[1],
         }
     spans = pair_spans(problem)
-    packed = pack_parameters(shader, axes)
-    push, parameters = conversion.with_scales(push, packed, problem.pair_offsets, spans)
+    push, parameters = conversion.with_scales(push, pack_parameters(axes), problem.pair_offsets, spans)
     return strided_kernel(shader, axes, constants, push, bound.windows, limits, each=each, parameters=parameters)
 
 

@@ -17,17 +17,16 @@ import numpy as np
 
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
-from restride.kernel.modules import interface_of
 from restride.layout.digits import Digit, Index, Linear, affine
 from restride.plan.dispatches import MAX_COUNT, MAX_PAIR_BYTES, Bound, groups_for, require_windows
-from restride.plan.problem import Span, division, word
+from restride.plan.problem import Span, multiply_shift, word
 from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
 """A pipeline can hold one of these counts of numbers; there are few counts, so that there are few pipelines. The
 largest holds the axes and 64 digits for each side, more than any blocking needs."""
 
-_Rows = list[tuple[int, ...]]
+_Rows = list[list[int]]
 
 UNREAD = Binding(0, 4)
 """A fill binds this in place of a source, and does not read it."""
@@ -92,7 +91,7 @@ def digit_dispatches(
         for half in _halves(region, limits, _window_reach if has_room else _pair_reach):
             yield from digit_dispatches(half, itemsizes, limits, has_pairs=has_pairs)
         return
-    program = _DigitProgram(region, "digit_convert" if has_pairs else "digit_copy")
+    program = _DigitProgram(region)
     packed = program.packed(*(program.terms_of(address) for address in (src, dst, *(pairs if has_pairs else ()))))
     src_base = src.const - windows[0].offset // itemsizes[0]
     dst_base = dst.const - windows[1].offset // itemsizes[1]
@@ -138,8 +137,7 @@ def _pair_reach(region: Region) -> int:
 class _DigitProgram:
     """A program of rows of four words: the axes, then the digits in the order they are needed."""
 
-    def __init__(self, region: Region, shader: str) -> None:
-        self._words_of = interface_of(shader).words_of
+    def __init__(self, region: Region) -> None:
         self._axes = region.sizes
         self._number_of: dict[Digit, int] = {}
         self._rows: _Rows = []
@@ -151,13 +149,7 @@ class _DigitProgram:
 
     def terms_of(self, linear: Linear) -> _Rows:
         """A row (number, coefficient) for each term; adds the digits among the terms to the program."""
-        terms = [{"number": self._number(atom), "coefficient": coefficient} for coefficient, atom in linear.terms]
-        return [self._row("Term", term) for term in terms]
-
-    def _row(self, struct: str, members: Mapping[str, int]) -> tuple[int, ...]:
-        """A struct of shaders/copy/digit_copy.comp as words."""
-        words = self._words_of[struct]({"unused[0]": 0, "unused[1]": 0, **members})
-        return tuple(map(word, words))
+        return [[self._number(atom), word(coefficient), 0, 0] for coefficient, atom in linear.terms]
 
     def _number(self, atom: Digit | Index) -> int:
         if isinstance(atom, Index):
@@ -166,24 +158,17 @@ class _DigitProgram:
             if atom.of.span[1] > MAX_COUNT:
                 raise UnsupportedError(f"a coordinate of {atom.of.span[1]} is past the 2^31 - 1 of the general kernel")
             terms = self.terms_of(atom.of)
-            digit = {"terms": len(terms), "constant": atom.of.const, "modulus": atom.modulus, "divisor": atom.divisor}
-            divisions = {**division("divide_by_modulus", atom.modulus), **division("divide_by_divisor", atom.divisor)}
-            self._rows += [self._row("Digit", digit), self._row("Divisions", divisions), *terms]
+            head = [len(terms), word(atom.of.const), atom.modulus, atom.divisor]
+            self._rows += [head, [*multiply_shift(atom.modulus), *multiply_shift(atom.divisor)], *terms]
             self._number_of[atom] = self.numbers
         return self._number_of[atom]
 
     def packed(self, src_terms: _Rows, dst_terms: _Rows, *pair_terms: _Rows) -> bytes:
         """The storage buffer that shaders/copy/digit_copy.comp reads; for a conversion, the terms of pairs follow."""
-        counts = {"src_terms": len(src_terms), "dst_terms": len(dst_terms)}
-        head = self._row("Program", {"axes": len(self._axes), "digits": len(self._number_of), **counts})
+        head = [len(self._axes), len(self._number_of), len(src_terms), len(dst_terms)]
         # The kernel splits an index innermost axis first.
-        axes = [
-            self._row("Split", {"number": axis, "size": size, **division("divide_by_size", size)})
-            for axis, size in reversed(list(enumerate(self._axes)))
-        ]
+        axes = [[axis, size, *multiply_shift(size)] for axis, size in reversed(list(enumerate(self._axes)))]
         rows = [head, *axes, *self._rows, *src_terms, *dst_terms]
         if pair_terms:
-            src_pair, dst_pair = pair_terms
-            counts = {"src_terms": len(src_pair), "dst_terms": len(dst_pair)}
-            rows += [self._row("PairTerms", counts), *src_pair, *dst_pair]
+            rows += [[*map(len, pair_terms), 0, 0], *(row for terms in pair_terms for row in terms)]
         return np.array(rows, np.uint32).tobytes()

@@ -11,10 +11,9 @@ elements: one axis of size 4 with strides (4, 1), eight times fewer elements to 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from math import prod
 from operator import attrgetter
 from typing import NamedTuple
@@ -24,7 +23,6 @@ import numpy.typing as npt
 
 from restride.dtypes import Array
 from restride.kernel import Binding, Limits
-from restride.kernel.modules import interface_of
 from restride.kernel.shared_constants import (
     AXIS_ROWS,
     END_BIT,
@@ -283,7 +281,7 @@ def narrow(problem: Problem) -> Problem:
     return Problem(axes, problem.src_offset * 2, problem.dst_offset * 2, problem.itemsize // 2)
 
 
-# The storage buffer of a dispatch; the order of the members of its structs is that of the manifest.
+# The storage buffer of a dispatch, in the order of shaders/include/axes.glsl.
 
 ROW_WORDS = 4
 """Words in a row of the storage buffer: 128 bits. Every part of it, and every row of weights, starts at a row."""
@@ -308,13 +306,6 @@ def multiply_shift(divisor: int) -> tuple[int, int]:
     return -(-(1 << (31 + bits)) // divisor), bits - 1
 
 
-@lru_cache(maxsize=4096)
-def division(member: str, divisor: int) -> Mapping[str, int]:
-    """A division in the parameters: the multiplier and the shift, by the names of the two words of a member."""
-    multiplier, shift = multiply_shift(divisor)
-    return {f"{member}.x": multiplier, f"{member}.y": shift}
-
-
 def slot_word(axis: Axis) -> int:
     """The slot of an axis, plus four times the taps of its rows if these have weights."""
     return axis.slot if axis.table is None or axis.table.moves else axis.slot + 4 * axis.table.taps
@@ -326,28 +317,16 @@ def pushed_words(axes: Sequence[Axis]) -> Iterator[int]:
         yield from (axis.size, axis.src, axis.dst, *multiply_shift(axis.size))
 
 
-def _pack(shader: str, header: Mapping[str, int], axes: Iterable[Mapping[str, int]]) -> bytes:
-    """The header and the axes, with which the parameters of most kernels begin; numbers go by the members' names."""
-    words_of = interface_of(shader).words_of
-    words = [*words_of["Header"](header), *chain.from_iterable(map(words_of["Axis"], axes))]
-    return struct.pack(f"{len(words)}I", *words)
+def axis_rows(axis: Axis, table: int) -> list[int]:
+    """An axis as rows of the storage buffer.
 
-
-def _walk_members(axis: Axis) -> dict[str, int]:
-    """Numbers of an axis by name, for every variant of ``Axis``; a kernel's struct takes those that it has."""
-    src_pairs, dst_pairs = axis.pairs
-    return {
-        "size": axis.size,
-        "src_stride": word(axis.src),
-        "dst_stride": word(axis.dst),
-        **division("divide_by_size", axis.size),
-        **division("divide_by_dst_stride", axis.dst),
-        "src_pairs": word(src_pairs),
-        "dst_pairs": word(dst_pairs),
-        "table": 0,
-        "slot": axis.slot,
-        "unused": 0,
-    }
+    In order: size, strides and table; the multipliers and shifts for division by the size and by the destination
+    stride; slot, and steps in both lists of pairs. A padded axis has no pairs; their two words hold the first step
+    inside and the number of steps inside.
+    """
+    walk = [axis.size, word(axis.src), word(axis.dst), table]
+    more = axis.pairs if axis.inside is None else (axis.inside.start, len(axis.inside))
+    return [*walk, *multiply_shift(axis.size), *multiply_shift(axis.dst), slot_word(axis), *map(word, more), 0]
 
 
 def table_bytes(rows: Rows) -> int:
@@ -387,36 +366,26 @@ def _row_words(words: int) -> int:
     return -(-words // ROW_WORDS) * ROW_WORDS
 
 
-def pack_parameters(shader: str, axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes:
+def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes:
     """The storage buffer of a problem: header, axes, tables.
 
-    divisors: at most two numbers by which the kernel divides.
+    divisors: at most two numbers by which the kernel divides; their multipliers are the second row of the header.
     """
-    first, second, *_ = (*divisors, 1, 1)
-    header = {
-        "rank": len(axes),
-        "unused[0]": 0,
-        "unused[1]": 0,
-        "unused[2]": 0,
-        **division("divide_by_first", first),
-        **division("divide_by_second", second),
-    }
     row = HEADER_ROWS + AXIS_ROWS * len(axes)
-    members = [*map(_walk_members, axes)]
-    tables: list[bytes] = []
-    for axis, of_axis in zip(axes, members, strict=True):
+    multipliers = [number for divisor in divisors for number in multiply_shift(divisor)]
+    head = [len(axes), *[0] * (ROW_WORDS - 1), *multipliers, *[0] * (ROW_WORDS - len(multipliers))]
+    parts: list[bytes] = []
+    for axis in axes:
+        head += axis_rows(axis, 0 if axis.table is None else row)
         if axis.table is not None:
             words = table_words(axis.table, axis.src)
             padding = -words.size % ROW_WORDS
-            tables += [words.tobytes(), bytes(4 * padding)]
-            of_axis["table"], of_axis["slot"] = row, slot_word(axis)
+            parts += [words.tobytes(), bytes(4 * padding)]
             row += (words.size + padding) // ROW_WORDS
-        if axis.inside is not None:
-            of_axis["inside_begin"], of_axis["inside_count"] = word(axis.inside.start), len(axis.inside)
-    return b"".join([_pack(shader, header, members), *tables])
+    return b"".join([struct.pack(f"{len(head)}I", *head), *parts])
 
 
-# The storage buffer of boxes, which shaders/crop/crops.glsl reads.
+# The storage buffer of boxes, in the order of shaders/crop/crops.glsl.
 
 MAX_BOX_STEPS = 1 << ROW_BIT
 """Rows of a box, and channels, must be fewer than this: each has 16 bits in the parameters."""
@@ -444,7 +413,6 @@ def box_table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTa
 
 
 def pack_boxes(
-    shader: str,
     axes: Sequence[Axis],
     tables: Sequence[BoxTable],
     taps: Sequence[int],
@@ -458,22 +426,13 @@ def pack_boxes(
     begin = ROW_WORDS * (HEADER_ROWS + AXIS_ROWS * len(axes))
     begin_of_rows = begin + tables[0].size
     end = begin_of_rows + tables[1].size
-    header = {
-        "rank": len(axes),
-        "fill_at": end,
-        "taps.x": taps[0],
-        "taps.y": taps[1],
-        "column_table": begin,
-        "column_stride": word(strides[0]),
-        "row_table": begin_of_rows,
-        "row_stride": word(strides[1]),
-    }
-    members = [*map(_walk_members, axes)]
-    for axis, of_axis in zip(axes, members, strict=True):
-        if axis.box_rows is not None or axis.images is not None:
-            of_axis["src_stride"] = 0
-        (of_axis["column_step"], of_axis["row_step"]), channels, rows = axis.steps
-        of_axis["channel_and_row_step"] = channels + (rows << ROW_BIT)
+    head = [len(axes), end, *taps, begin, word(strides[0]), begin_of_rows, word(strides[1])]
+    for axis in axes:
+        src = axis.src if axis.box_rows is None and axis.images is None else 0
+        (first, second), channels, rows = axis.steps
+        head += [axis.size, word(src), word(axis.dst), first, *multiply_shift(axis.size), *multiply_shift(axis.dst)]
+        head += [second, *map(word, axis.pairs), channels + (rows << ROW_BIT)]
     fill_words = fill.view(f"u{min(fill.dtype.itemsize, 4)}").astype(np.uint32)
     padding = np.zeros(-(end + fill_words.size) % ROW_WORDS, np.uint32)
-    return _pack(shader, header, members) + np.concatenate((*map(np.ravel, tables), fill_words, padding)).tobytes()
+    parts = np.array(head, np.uint32), *(table.ravel() for table in tables), fill_words, padding
+    return np.concatenate(parts).tobytes()

@@ -109,9 +109,8 @@ def light_kernels(
             "SRC_BITS": 8 * problem.src_itemsize,
             "BY_QUADS": quads is not None,
         }
-        shader = "light_elements"
-        parameters = pack_parameters(shader, axes) + table
-        return strided_kernel(shader, axes, constants, push, part.windows, limits, parameters=parameters)
+        parameters = pack_parameters(axes) + table
+        return strided_kernel("light_elements", axes, constants, push, part.windows, limits, parameters=parameters)
 
     return tuple(map(kernel, _parts(src, src if alpha is None else alpha, dst, limits)))
 

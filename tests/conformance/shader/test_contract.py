@@ -16,16 +16,15 @@ from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import shared_constants
 from restride.kernel.modules import interface_of, load_module, manifest
-from restride.kernel.shared_constants import AXIS_ROWS, HEADER_ROWS, HELD, IS_FILL, PAST
+from restride.kernel.shared_constants import HELD, IS_FILL, PAST
 from restride.plan import boxes as plan_of_boxes
 from restride.plan.convert import Conversion
 from restride.plan.copy import copy_kernels
 from restride.plan.problem import (
-    ROW_WORDS,
     Axis,
+    axis_rows,
     box_table,
     multiply_shift,
-    pack_parameters,
 )
 from restride.request import Request
 from restride.request.arithmetic import Arithmetic, Scaling
@@ -46,38 +45,32 @@ from restride_conformance.shader.spirv import read_interface
 SHADERS = Path(__file__).parents[3] / "shaders"
 
 
-def words(shader: str, axis: Axis, table_rows: int = 0) -> list[int]:
-    """The words of the only axis of a problem, behind its header."""
-    packed = np.frombuffer(pack_parameters(shader, (axis,)), np.uint32)
-    first, count = ROW_WORDS * HEADER_ROWS, ROW_WORDS * AXIS_ROWS
-    assert len(packed) == first + count + ROW_WORDS * table_rows
-    return packed[first : first + count].tolist()
-
-
 def test_words_of_an_axis():
-    """An axis has the words of the table in shaders/README.md, which a caller without Python writes."""
-    by_size, by_dst = multiply_shift(5), multiply_shift(3)
-    axis = Axis(5, -7, 3, slot=2, pairs=(11, -13))
-    walk = [5, 2**32 - 7, 3, 0, *by_size, *by_dst]
-    assert words("convert_elements", axis) == [*walk, 2, 11, 2**32 - 13, 0]
-    padded = Axis(9, 1, 1, inside=range(-2, 3))
-    assert words("element_pad", padded)[8:] == [0, 2**32 - 2, 5, 0]
-    (linear,) = resizing((3,), Request((2,))).rows
-    assert words("resample", Axis(2, 4, 1, table=linear, slot=1), 2)[3::5] == [5, 9]
-
-
-def test_structs_are_whole_rows():
-    """The header and an axis have as many rows as kernels step over to the tables behind them."""
-    for module, given in interfaces().items():
-        if "Axis" in given.structs:
-            counts = [len(given.structs[name]) / ROW_WORDS for name in ("Header", "Axis")]
-            assert counts == [HEADER_ROWS, AXIS_ROWS], module
-
-
-def test_axes_that_are_pushed():
-    """The words of a pushed axis are taken in the order in which plans push them."""
+    walk, divisors, more = ("axis_walk[k]", "axis_divisors[k]", "axis_more[k]")
     text = (SHADERS / "include/axes.glsl").read_text(encoding="utf-8")
-    assert re.findall(r"dispatch\.axes\[at(?: \+ (\d))?\]", text) == ["", "1", "2", "3", "4"]
+    said = dict(re.findall(r"#define (\w+)\((?:n, )?k\) (?:multiply_shift\(n, )?(axis_\w+\[k\]\.\w+)", text))
+    assert said == {
+        "SIZE": f"{walk}.x",
+        "SRC": f"{walk}.y",
+        "DST": f"{walk}.z",
+        "TABLE": f"{walk}.w",
+        "DIVIDE_BY_SIZE": f"{divisors}.xy",
+        "DIVIDE_BY_DST": f"{divisors}.zw",
+        "SLOT": f"{more}.x",
+        "PAIRS": f"{more}.yz",
+        "START": f"{more}.y",
+        "COUNT": f"{more}.z",
+    }
+    axis = Axis(5, -7, 3, table=None, slot=2, pairs=(11, -13))
+    by_size, by_dst = multiply_shift(5), multiply_shift(3)
+    rows = [[5, 2**32 - 7, 3, 17], [*by_size, *by_dst], [2, 11, 2**32 - 13, 0]]
+    assert axis_rows(axis, 17) == [word for row in rows for word in row]
+    padded = Axis(9, 1, 1, inside=range(-2, 3))
+    assert axis_rows(padded, 0)[8:] == [0, 2**32 - 2, 5, 0]
+    loads = re.findall(r"(axis_\w+\[k\]) = parameters\[AXIS_ROW\(k\)(?: \+ (\d))?\];", text)
+    assert loads == [(walk, ""), (divisors, "1"), (more, "2")]
+    pushed = re.findall(r"dispatch\.axes\[at(?: \+ (\d))?\]", text)
+    assert pushed == ["", "1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize("path", sorted(SHADERS.rglob("*.comp")), ids=lambda path: path.name)
