@@ -222,11 +222,13 @@ KINDS: dict[str, Kind] = {
 """Work by name."""
 
 IMPORTS = ("zero-copy", "shared")
-"""Kinds that import memory, which the runtime vulkan does without staging."""
+"""Kinds that import memory: of the host, where the device works in it, and by a descriptor."""
 
 
 def no_cases(device: rs.Device) -> list[Known]:
     """The kinds that are no case, which ``device`` can do, with what they give alone."""
     imports = IMPORTS if isinstance(device.runtime, VulkanRuntime) else ()
+    if device.info.kind not in ("cpu", "integrated"):
+        imports = imports[1:]
     names = "upload and download", "room", "preprocess", "stream", *imports
     return [Known.alone(name, KINDS[name], device) for name in names]
