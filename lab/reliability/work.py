@@ -227,8 +227,7 @@ IMPORTS = ("zero-copy", "shared")
 
 def no_cases(device: rs.Device) -> list[Known]:
     """The kinds that are no case, which ``device`` can do, with what they give alone."""
-    imports = IMPORTS if isinstance(device.runtime, VulkanRuntime) else ()
-    if device.info.kind not in ("cpu", "integrated"):
-        imports = imports[1:]
+    works_in_place = device.info.kind in ("cpu", "integrated")
+    imports = IMPORTS[0 if works_in_place else 1 :] if isinstance(device.runtime, VulkanRuntime) else ()
     names = "upload and download", "room", "preprocess", "stream", *imports
     return [Known.alone(name, KINDS[name], device) for name in names]
