@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-import pytest
+from support.c_programs import compile_c
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "beside"
 SHARING = "VK_KHR_external_memory_fd"
@@ -23,15 +21,9 @@ import your_device as page  # noqa: E402 - what a reader of the page copies
 @cache
 def built(name: str) -> Path:
     """The program, or as ``lib....so`` the library, that cc makes of ``docs/beside/NAME.c``."""
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler")
     target = Path(tempfile.mkdtemp(prefix="restride-beside-")) / (f"lib{name}.so" if name == "your_device" else name)
     how = ["-shared", "-fPIC", "-pthread"] if target.suffix else []
-    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", *how, FOLDER / f"{name}.c", "-lvulkan", "-o", target]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if "vulkan/vulkan.h" in done.stderr or "-lvulkan" in done.stderr:
-        pytest.skip("no vulkan.h or no loader to link with")
-    assert done.returncode == 0, done.stderr
+    compile_c(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", *how, FOLDER / f"{name}.c", "-lvulkan", "-o", target])
     return target
 
 

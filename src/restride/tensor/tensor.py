@@ -660,8 +660,8 @@ def import_memory(
     missing = [name for name, value in given.items() if value is None]
     if missing or desc is None:
         raise DescriptorError(f"import_memory needs an Exported, or all of {', '.join(given)}; without: {missing}")
-    its_desc, device = as_desc(desc), as_device(device)
-    with ErrorContext(its_desc):
+    layout, device = as_desc(desc), as_device(device)
+    with ErrorContext(layout):
         memory = ExternalMemory(
             nbytes=integer("nbytes", nbytes),
             allocation_bytes=integer("allocation_bytes", allocation_bytes),
@@ -671,9 +671,9 @@ def import_memory(
             offset=integer("offset", offset),
             dedicated=flag("dedicated", dedicated),
         )
-        if its_desc.nbytes > memory.nbytes:
-            raise DescriptorError(f"the fields say a buffer of {memory.nbytes} bytes, and desc needs {its_desc.nbytes}")
-        return Tensor(device.runtime.import_fd(integer("fd", fd), memory), its_desc, device)
+        if layout.nbytes > memory.nbytes:
+            raise DescriptorError(f"the fields say a buffer of {memory.nbytes} bytes, and desc needs {layout.nbytes}")
+        return Tensor(device.runtime.import_fd(integer("fd", fd), memory), layout, device)
 
 
 def _uuid(argument: str, value: object) -> str:
