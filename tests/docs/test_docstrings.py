@@ -8,6 +8,8 @@ import importlib.util
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from itertools import pairwise
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -42,6 +44,31 @@ def test_every_public_function_has_an_example(name):
 
 def test_dir_shows_the_public_names_only():
     assert set(dir(rs)) == {*rs.__all__, "__version__", "interop", "vision", "xp", "dask", "ome", "xarray"}
+
+
+def public_docstrings() -> Iterator[tuple[str, str]]:
+    """Those of the public names, and of the methods and properties that the public classes define."""
+    methods = (FunctionType, property, classmethod, staticmethod)
+    for name in rs.__all__:
+        value = getattr(rs, name)
+        members = vars(value).items() if inspect.isclass(value) else ()
+        for place, documented in [(name, value), *((f"{name}.{member}", each) for member, each in members)]:
+            text = inspect.getdoc(documented)
+            if text is not None and (documented is value or isinstance(documented, methods)):
+                yield place, text
+
+
+def test_indented_lines_of_public_docstrings_are_in_a_section_or_an_example():
+    """Sphinx takes an indented line within a paragraph for a mistake: a list of attributes needs ``Attributes:``."""
+    inside = {
+        f"{place}: {text}"
+        for place, docstring in public_docstrings()
+        for paragraph in docstring.split("\n\n")
+        if ">>>" not in paragraph
+        for before, text in pairwise(paragraph.splitlines()[1:])
+        if text.startswith(" ") and not before.startswith(" ")
+    }
+    assert inside == set()
 
 
 @pytest.mark.parametrize("test", EXAMPLES, ids=lambda test: test.name)

@@ -18,13 +18,14 @@ class Exported:
     when nothing refers to the object any more; the tensor does not need it, and an import keeps one of its own. Until
     all of them are gone, the memory stays. ``fields()`` has all but the descriptor.
 
-    nbytes: size of the buffer; whoever binds a buffer of Vulkan to the memory creates it with exactly this size.
-    offset: the byte of the allocation at which the buffer begins; 0 in what ``tensor.export()`` makes.
-    allocation_bytes, memory_type: of the allocation, as ``VkMemoryAllocateInfo`` has them.
-    dedicated: whether the allocation is of this one buffer, as ``VkMemoryDedicatedAllocateInfo`` says it; True in what
-        ``tensor.export()`` makes.
-    device_uuid, driver_uuid: 32 hexadecimal digits each, as ``VkPhysicalDeviceIDProperties`` has them.
-    desc: the text of the tensor's descriptor: where its elements are in the buffer.
+    Attributes:
+        nbytes: size of the buffer; whoever binds a buffer of Vulkan to the memory creates it with exactly this size.
+        offset: the byte of the allocation at which the buffer begins; 0 in what ``tensor.export()`` makes.
+        allocation_bytes, memory_type: of the allocation, as ``VkMemoryAllocateInfo`` has them.
+        dedicated: whether the allocation is of this one buffer, as ``VkMemoryDedicatedAllocateInfo`` says it; True in
+            what ``tensor.export()`` makes.
+        device_uuid, driver_uuid: 32 hexadecimal digits each, as ``VkPhysicalDeviceIDProperties`` has them.
+        desc: the text of the tensor's descriptor: where its elements are in the buffer.
     """
 
     __slots__ = (
