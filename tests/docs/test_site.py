@@ -12,14 +12,13 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import ModuleType
 
+import build_docs
 import pytest
 from support.process import captured
 
 import restride as rs
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import build_docs  # noqa: E402 - from tools
 
 SCRIPTS = sorted((ROOT / "docs" / "gallery").glob("*/plot_*.py"))
 PAGE = (ROOT / "docs" / "python_api.md").read_text("utf-8")

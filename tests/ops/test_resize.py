@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+import resize_picture
 from support.judges import judge
 
 import restride as rs
@@ -177,11 +177,9 @@ def test_light_keeps_tiles(tile, device):
 
 
 @pytest.mark.usefixtures("vulkan_device")
-def test_the_picture_of_the_page_is_drawn_again(tmp_path, monkeypatch):
+def test_the_picture_of_the_page_is_drawn_again(tmp_path):
     Image = judge("PIL.Image")
     root = Path(__file__).resolve().parents[2]
-    monkeypatch.syspath_prepend(root / "tools")
-    resize_picture = importlib.import_module("resize_picture")
     panels = resize_picture.panels()
     assert [panel.pixels[8, 8, 0] for panel in panels[1:3]] == [128, 188]
     draw_sheet(tmp_path / "light.png", "", "", panels)

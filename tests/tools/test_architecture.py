@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import architecture
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import architecture  # noqa: E402  tools/ is no package
 
 
 def test_the_picture_is_what_the_code_gives() -> None:

@@ -8,6 +8,7 @@ import sys
 import venv
 from pathlib import Path
 
+import build_kp
 import pytest
 from support.process import captured
 
@@ -28,13 +29,7 @@ def test_mypy_needs_no_optional_package(tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.fixture
-def build_kp(monkeypatch):
-    monkeypatch.syspath_prepend(TOOLS)
-    return importlib.import_module("build_kp")
-
-
-def test_missing_build_packages_are_installed_first(build_kp, monkeypatch, tmp_path):
+def test_missing_build_packages_are_installed_first(monkeypatch, tmp_path):
     installed, calls = {"setuptools": "80"}, []
 
     def pip(_, command, *arguments, **__):

@@ -1,16 +1,14 @@
 """The shader build: incremental, whole or not at all, and its errors name the file and the line."""
 
-import importlib.util
 import json
 import shutil
 import sys
-from pathlib import Path
 
+import compile_shaders
 import pytest
 from support.built_modules import table
 from support.spirv_kernels import MAKERS, glslang_of
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "compile_shaders.py"
 SHADER = """#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "value.glsl"
@@ -22,15 +20,11 @@ void main() { words[gl_GlobalInvocationID.x] = value() + uint(EXTRA); }
 
 @pytest.fixture(scope="module")
 def tool():
-    specification = importlib.util.spec_from_file_location("compile_shaders", TOOL)
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module  # dataclasses look their module up there
-    specification.loader.exec_module(module)
     try:
-        module.find_compiler()
-    except module.ShaderBuildError as error:
+        compile_shaders.find_compiler()
+    except compile_shaders.ShaderBuildError as error:
         pytest.skip(str(error))
-    return module
+    return compile_shaders
 
 
 @pytest.fixture

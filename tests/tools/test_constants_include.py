@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
+import compile_shaders
+import constants_include
 import pytest
 
 from restride.kernel import shared_constants
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import compile_shaders  # noqa: E402  tools/ is no package
-import constants_include  # noqa: E402
 
 SOURCE = ROOT / compile_shaders.SHARED_CONSTANTS
 

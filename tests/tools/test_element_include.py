@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
+import compile_shaders
+import element_include
 import pytest
 
 from restride.dtypes import ELEMENT_TYPES
 from restride.plan.convert import TYPE_NUMBERS
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import compile_shaders  # noqa: E402  tools/ is no package
-import element_include  # noqa: E402
 
 TABLE = ROOT / compile_shaders.ELEMENT_TABLE
 TEXT = element_include.element_include(TABLE)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
+import make_binding
 import pytest
 from vulkan_object import get_vulkan_object
 
 from restride.runtime.vulkan import generated
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
-
-import make_binding
 
 NEWER = {
     "VK_ERROR_VALIDATION_FAILED",

@@ -2,17 +2,15 @@
 
 import json
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import faults
+import mutate
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import faults  # noqa: E402  tools/ is no package
-import mutate  # noqa: E402
 
 FAULTS = faults.read_faults()
 FAULT = faults.Fault("a name", replace="old", by="new")

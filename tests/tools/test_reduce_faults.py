@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from hashlib import sha256
 from pathlib import Path
 
+import faults
 import pytest
+import reduce_faults
 from support.devices import open_device
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import faults  # noqa: E402  tools/ is no package
-import reduce_faults  # noqa: E402
 
 COUNT = 20
 

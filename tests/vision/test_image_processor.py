@@ -4,7 +4,6 @@ import json
 import pickle
 import random
 import re
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,11 +14,9 @@ from support.judges import judge
 import restride as rs
 
 judge("PIL.Image")
+from make_vision_vectors import VECTORS, fingerprint  # noqa: E402
 from PIL import Image, ImageOps  # noqa: E402 - after the judge
 from support.vision_cases import CONFIGS, VECTOR_SIZES, pixels, processor_of, square, vectors  # noqa: E402 - it needs PIL
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from make_vision_vectors import VECTORS, fingerprint  # noqa: E402  tools/ is no package
 
 from restride.runtime.vulkan.runtime import PIECE_BYTES  # noqa: E402 - after the judge
 from restride.vision import grids, sizes  # noqa: E402 - after the judge

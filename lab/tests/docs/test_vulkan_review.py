@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import vulkan_double
 from support.vulkan_kernels import affine, bump, download, modules, upload
 
 import restride as rs
@@ -16,9 +17,6 @@ from restride.runtime import instance
 from restride.runtime.loader import binding
 from restride.runtime.vulkan import memory
 from restride.runtime.vulkan.runtime import PIECE_BYTES, VulkanRuntime
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
-import vulkan_double
 
 ROOT = Path(__file__).resolve().parents[3]
 FIXTURES = (modules,)

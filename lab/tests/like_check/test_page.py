@@ -1,11 +1,11 @@
 """docs/profiles.md: its head, its examples, its rows compared with stated limits, and a sample computed anew."""
 
-import importlib
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import profiles
 import pytest
 from support.judges import judge
 from support.sampled import FULL
@@ -197,10 +197,9 @@ def test_large_cells_of_opencv_s_area_are_left_out():
 
 
 @pytest.mark.usefixtures("vulkan_device")
-def test_new_images_are_within_the_stated_limits(monkeypatch):
+def test_new_images_are_within_the_stated_limits():
     installed("opencv")
-    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2] / "reliability")
-    figures = list(importlib.import_module("profiles").measure(small=True, seed=3))
+    figures = list(profiles.measure(small=True, seed=3))
     assert len(figures) >= 1
     assert all(figure.met for figure in figures), figures
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import islice
-from pathlib import Path
 
+import cases
 import pytest
 
 from restride_conformance import Case
 from restride_conformance.case import OPERATIONS
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
-import cases
 
 
 def test_cases_are_the_same_for_a_seed_and_can_be_repeated_from_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:

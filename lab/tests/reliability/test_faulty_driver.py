@@ -7,14 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import faulty_driver
 import pytest
 from support.process import captured
 
 from restride_conformance import Case
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "lab" / "reliability"))
-import faulty_driver  # noqa: E402  lab/reliability is no package
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the layer is built for Linux"),

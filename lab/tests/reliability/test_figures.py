@@ -1,11 +1,6 @@
 """The figures of a part: printed, written, read again by `make reliability`, and its table."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
 import run
 from figures import Figure, conclude, table
 

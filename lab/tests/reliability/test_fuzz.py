@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 import struct
-import sys
 import warnings
 import zlib
 from io import BytesIO
-from pathlib import Path
 from random import Random
 
+import fuzz
 import numpy as np
 import pytest
+import readers
 from support.judges import judge
 
 from restride.command.files import read_array
@@ -20,10 +20,6 @@ from restride.command.process import UsageError
 from restride.errors import DescriptorError, DeviceError
 from restride.kernel import modules
 from restride.runtime.specialization import specialized
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
-import fuzz
-import readers
 
 Image = pytest.importorskip("PIL.Image")
 ImageOps = pytest.importorskip("PIL.ImageOps")

@@ -1,13 +1,15 @@
 """Drivers that fail: the double of the loader itself, faults of the past, and a sample of all faults."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
+import injection
 import numpy as np
 import pytest
+import vulkan_double
+from scenarios import SCENARIOS
 from support.devices import open_device
 from support.sampled import SEED
+from work import KINDS
 
 import restride as rs
 from restride.runtime import RUNTIMES, choose, instance, list_devices
@@ -15,12 +17,6 @@ from restride.runtime.loader import result_name
 from restride.runtime.vulkan.generated import ffi
 from restride_conformance.record import Verdict
 from restride_conformance.run.process import WorkerDied
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
-import injection
-import vulkan_double
-from scenarios import SCENARIOS
-from work import KINDS
 
 
 @pytest.fixture(scope="module")

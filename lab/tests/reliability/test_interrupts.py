@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import interrupts
 import numpy as np
 import pytest
 from support.process import captured
@@ -15,8 +16,6 @@ import restride as rs
 from restride_conformance.run.ways import Started
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "lab" / "reliability"))
-import interrupts  # noqa: E402  tools/ is no package
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells when a command handles signals")
 

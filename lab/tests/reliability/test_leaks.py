@@ -7,6 +7,7 @@ import sys
 import weakref
 from pathlib import Path
 
+import leaks
 import numpy as np
 import pytest
 from support.devices import open_device
@@ -16,8 +17,6 @@ from restride.runtime.interface import RuntimeName
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "lab" / "reliability"))
-import leaks  # noqa: E402  tools/ is no package
 
 BOTH = pytest.mark.parametrize("runtime", ["vulkan", "kompute"])
 

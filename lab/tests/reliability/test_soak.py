@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from itertools import islice
 from pathlib import Path
 
 import pytest
+import soak
 
 import restride as rs
 from restride_conformance import Case, Outcome, Verdict
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
-import soak
 
 
 def test_a_soak_of_a_few_seconds_passes(device: rs.Device) -> None:

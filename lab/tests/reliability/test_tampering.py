@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import tampering
 from support.devices import open_device
 
 import restride as rs
@@ -17,9 +17,6 @@ from restride.kernel import modules
 from restride.runtime.kompute.device import KomputeDevice
 from restride.runtime.vulkan.device import LogicalDevice
 from restride_conformance.run import runner
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
-import tampering
 
 ROOT = Path(__file__).resolve().parents[3]
 

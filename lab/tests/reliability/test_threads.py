@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
+import threads
 from support.devices import open_device
 
 import restride as rs
 from restride.runtime import RUNTIMES
 from restride_conformance.run.process import WorkerDied
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
-import threads
 
 
 def counted(scenario: str, runtime: str, devices: int, count: int, before: str = "") -> threads.Counted:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+import work
 
 import restride as rs
 from restride_conformance import Case, Verdict, run_case
 from restride_conformance.case import Array
 from restride_conformance.run.ways import Started
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
-import work
 
 
 def test_the_written_cases_are_right(device: rs.Device) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from worker import Worker
 
 from restride_conformance.record import Verdict
 from restride_conformance.run.process import WorkerDied
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
-from worker import Worker
 
 
 def test_calls_are_of_one_process_with_its_variables_and_what_it_ran_first() -> None:

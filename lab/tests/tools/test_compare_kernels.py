@@ -1,25 +1,15 @@
 """lab/tools/compare_kernels.py compares the kernels of two versions."""
 
-import importlib
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 
-import pytest
+import compare_kernels as tool
 
 from restride_bench.audit.recording import record_case
 from restride_conformance.case import Case
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
-
-@pytest.fixture
-def tool(monkeypatch):
-    monkeypatch.syspath_prepend(TOOLS)
-    return importlib.import_module("compare_kernels")
-
-
-def test_a_checkout_is_digested_as_this_one(tool, tmp_path):
+def test_a_checkout_is_digested_as_this_one(tmp_path):
     cases = [str(case) for case in islice(tool.random_cases(1), 24)]
     assert {case.split()[0] for case in cases} == {"reorder", "resample", "resample_backward"}
     lines = tmp_path / "cases.txt"
@@ -28,7 +18,7 @@ def test_a_checkout_is_digested_as_this_one(tool, tmp_path):
     assert tool.digests_of(tool.ROOT, lines) == here
 
 
-def test_each_part_of_a_kernel_counts(tool, monkeypatch):
+def test_each_part_of_a_kernel_counts(monkeypatch):
     case = "reorder f32[5,7]{0,1} -> f32[5,7]"
     (spec,) = record_case(Case.parse(case))
     binding = spec.bindings[0]

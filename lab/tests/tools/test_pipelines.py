@@ -1,24 +1,14 @@
 """lab/tools/pipelines.py measures the pipelines of docs/preprocess.md."""
 
-import importlib
-from pathlib import Path
-
 import numpy as np
+import pipelines
 import pytest
 
 import restride as rs
 from restride_like_check.images import photograph
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
-
-@pytest.fixture
-def pipelines(monkeypatch):
-    monkeypatch.syspath_prepend(TOOLS)
-    return importlib.import_module("pipelines")
-
-
-def test_the_page_has_a_row_for_each_pipeline(pipelines):
+def test_the_page_has_a_row_for_each_pipeline():
     page = pipelines.PAGE.read_text(encoding="utf-8")
     *_, last = pipelines.sections(page)
     assert f"## {last}" == pipelines._HEADING, "--write replaces all from it on"
@@ -31,12 +21,12 @@ def test_the_page_has_a_row_for_each_pipeline(pipelines):
             assert (f"| {title.split(', ')[0]}", photo) in rows
 
 
-def test_the_photographs_of_the_pipelines_are_shipped(pipelines):
+def test_the_photographs_of_the_pipelines_are_shipped():
     pytest.importorskip("skimage")
     assert all(photograph(name).ndim == 3 for name in pipelines.PHOTOGRAPHS)
 
 
-def test_a_pipeline_is_measured_and_a_stream_flows(pipelines, vulkan_device):
+def test_a_pipeline_is_measured_and_a_stream_flows(vulkan_device):
     example = pipelines.Example("", lambda photo: photo + 1.0, lambda photo: photo + 1.5)
     measured = pipelines.measure(example, np.zeros((4, 4)), seconds=0.0)
     assert measured.difference == 0.5
