@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from types import SimpleNamespace
+from collections.abc import Iterator
 
 import restride as rs
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.runtime import Counters, Memory, Runtime
 from restride_conformance import Case
 from restride_conformance.operations import makes_destination
+from restride_conformance.recording import RecordingRuntime
 from restride_conformance.setting import buffer_bytes, guards
 
 
@@ -22,43 +20,7 @@ class KernelsAlone(Limits):
     copies_runs = False
 
 
-class PlanRuntime:
-    """A ``Runtime`` without a device; ``kernels`` has the submitted kernels."""
-
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or KernelsAlone()
-        self.info = SimpleNamespace(limits=self.limits)
-        self.kernels: list[KernelSpec] = []
-
-    def allocate(self, nbytes: int, _shareable: bool = False) -> Memory:
-        return SimpleNamespace(nbytes=nbytes, readonly=False, free=lambda: None)
-
-    def write(self, _memory: Memory, _offset: int, *_data: memoryview) -> None:
-        pass
-
-    def read(self, _memory: Memory, _offset: int, _out: memoryview) -> None:
-        pass
-
-    def copy(self, *_: object) -> None:
-        pass
-
-    def submit(self, kernels: Sequence[KernelSpec], _memories: Sequence[Memory]) -> None:
-        self.kernels += kernels
-
-    def batch(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def wait(self) -> None:
-        pass
-
-    def counters(self) -> Counters:
-        return Counters()
-
-    def close(self) -> None:
-        pass
-
-
-def plan(case: Case, runtime: Runtime) -> None:
+def plan(case: Case, runtime: RecordingRuntime) -> None:
     """Submit to ``runtime`` all that a run of ``case`` dispatches, including its view and guards."""
     device = rs.Device.over(runtime)
     sides = []
@@ -75,9 +37,9 @@ def plan(case: Case, runtime: Runtime) -> None:
 
 def kernels_of(case: Case, limits: Limits | None = None) -> Iterator[KernelSpec]:
     """The kernels that a run of ``case`` dispatches; none if the library refuses the case."""
-    runtime = PlanRuntime(limits)
+    runtime = RecordingRuntime(limits or KernelsAlone())
     try:
         plan(case, runtime)
     except UnsupportedError:
         return
-    yield from runtime.kernels
+    yield from runtime.submitted

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from support.devices import open_device
-from support.planned_cases import PlanRuntime, kernels_of
+from support.planned_cases import KernelsAlone, kernels_of
 from support.sampled import FULL, sample
 from support.spirv_kernels import MAKERS, glslang_of
 
@@ -31,6 +31,7 @@ from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_conformance import Case, Verdict, catalogue, run_case, shader
 from restride_conformance.operations import is_arithmetic
 from restride_conformance.record import ShaderUnderTest
+from restride_conformance.recording import RecordingRuntime
 from restride_conformance.setting import GUARD_BYTES
 from restride_conformance.shader import module_source, shader_under_test
 from restride_conformance.shader.contract import interfaces
@@ -77,7 +78,7 @@ class Walk:
         # A step that shares no factor with their number meets each case once, and every file early.
         candidates = cases_for(kind_of(self.module))
         step = next(step for step in range(97, 200) if gcd(step, len(candidates)) == 1)
-        tested = RuntimeUnderTest(PlanRuntime(), self.module)
+        tested = RuntimeUnderTest(RecordingRuntime(KernelsAlone()), self.module)
         found = self.cases.setdefault(module, [])
         while len(found) < count and self.seen < len(candidates):
             case = candidates[self.seen * step % len(candidates)]
@@ -94,7 +95,7 @@ WALKS: dict[tuple[str, int, bool, str], Walk] = {}
 
 def reaching(module: str, count: int) -> list[Case]:
     """Cases that have ``module`` among their kernels while it is under test, as their plans say."""
-    limits = RuntimeUnderTest(PlanRuntime(), module).limits
+    limits = RuntimeUnderTest(RecordingRuntime(KernelsAlone()), module).limits
     key = (kind_of(module), limits.widest_element, limits.shortcuts, limits.choices.transpose)
     return WALKS.setdefault(key, Walk(module)).reaching(module, count)
 
@@ -453,7 +454,7 @@ def test_views_and_arrays_of_odd_strides_are_uploaded_as_ever(tmp_path):
 @cache
 def words_cases() -> tuple[Case, ...]:
     """Cases of 32-bit elements that the general copy of words takes part in, enough of them: with two seeds."""
-    tested = RuntimeUnderTest(PlanRuntime(), "strided_copy_32")
+    tested = RuntimeUnderTest(RecordingRuntime(KernelsAlone()), "strided_copy_32")
 
     def takes_part(case: Case) -> bool:
         tested.begin(str(case))
