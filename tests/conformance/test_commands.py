@@ -18,6 +18,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from support.devices import open_device
+from support.faulty_runs import FAULTY, RIGHT, WRONG, plant, restride_test, wrong
 from support.process import captured
 from support.report_examples import example
 
@@ -38,11 +39,7 @@ from restride_conformance.run.runner import Runner, WorkerDied, WorkerProcess
 
 pytestmark = pytest.mark.slow
 
-FAULTY = str(Path(__file__).parents[1] / "support" / "faulty_worker.py")
-
-RIGHT = "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"
-# The worker of the fixture `wrong` writes a byte of its answer that is none of it.
-WRONG = "reorder u8[5,13]{1,0} -> u8[5,13]{0,1} seed=25"
+FIXTURES = (plant, wrong)
 # The destination's sizes are not those of the slice.
 INVALID = "slice f32[9]{0} -> f32[5]{0} offsets=(0) sizes=(8) strides=(3)"
 
@@ -55,27 +52,6 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture(scope="module", autouse=True)
 def _device():
     open_device("vulkan").close()
-
-
-def restride_test(capsys, *arguments):
-    code = main(["test", *map(str, arguments)])
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
-
-
-@pytest.fixture
-def plant(monkeypatch):
-    """Have the workers of the run started by another command."""
-
-    def planted(*command):
-        monkeypatch.setattr("restride_conformance.commands.Runner", lambda target: Runner(target, command))
-
-    return planted
-
-
-@pytest.fixture
-def wrong(plant):
-    plant(sys.executable, FAULTY, "wrong", WRONG)
 
 
 @pytest.fixture
@@ -121,7 +97,7 @@ def test_what_has_no_simpler_line_that_fails_is_not_reduced(capsys, tmp_path):
 
 def test_the_reduced_case_leads_its_report_and_is_exported(capsys, tmp_path, plant):
     """On this device each case with a kernel is wrong, so the simplest is the smallest transpose."""
-    plant(sys.executable, FAULTY, "wrong", "every case")
+    plant(FAULTY, "wrong", "every case")
     arguments = ("--repro", WRONG, "--reduce", "--export", tmp_path / "bugs", "--json", tmp_path / "report.json")
     code, out, err = restride_test(capsys, *arguments)
     assert code == 1
@@ -379,7 +355,7 @@ def test_a_kernel_under_test_changes_nothing_for_the_next_run(capsys):
     ],
 )
 def test_a_fault_costs_its_case_and_decides_the_exit_code(capsys, plant, fault, options, code, verdict):
-    plant(sys.executable, FAULTY, fault, WRONG)
+    plant(FAULTY, fault, WRONG)
     found, out, _ = restride_test(capsys, "--repro", WRONG, "--repro", RIGHT, "-v", *options)
     assert found == code
     first, second, *_ = out.splitlines()
@@ -414,7 +390,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 def test_a_device_that_does_not_open_again_leaves_a_partial_report(capsys, plant, tmp_path, monkeypatch):
     monkeypatch.setattr("restride_conformance.run.runner.REOPENING", 0.0)
-    plant(sys.executable, "-c", OPENS_ONCE, FAULTY, "segfault", WRONG, str(tmp_path / "opened"))
+    plant("-c", OPENS_ONCE, FAULTY, "segfault", WRONG, str(tmp_path / "opened"))
     code, out, err = restride_test(
         capsys, "--repro", RIGHT, "--repro", WRONG, "--repro", f"{RIGHT} seed=1", "--json", tmp_path / "report.json"
     )
@@ -447,7 +423,7 @@ def test_what_happens_behind_a_case_counts_against_that_case(capsys, monkeypatch
 def test_processes_give_the_report_of_one(capsys, plant, tmp_path):
     lines = [RIGHT, WRONG, *(f"{RIGHT} seed={seed}" for seed in range(1, 7))]
     cases = [word for line in lines for word in ("--repro", line)]
-    plant(sys.executable, FAULTY, "segfault", WRONG)
+    plant(FAULTY, "segfault", WRONG)
     reports = []
     for count in ("1", "3"):
         code, out, _ = restride_test(capsys, *cases, "-n", count, "--json", tmp_path / f"{count}.json")

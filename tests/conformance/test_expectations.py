@@ -2,16 +2,15 @@
 
 import os
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from support.devices import open_device
+from support.faulty_runs import FAULTY, RIGHT, WRONG, plant, restride_test
 from support.report_examples import example, outcome
 
-from restride.cli import main
 from restride.command.process import UsageError
 from restride_conformance.case import Case
 from restride_conformance.choice import last_failed_file
@@ -21,13 +20,10 @@ from restride_conformance.report.file import read_record, write_record
 from restride_conformance.report.junit import write_junit
 from restride_conformance.report.page import write_page
 from restride_conformance.report.summary import headline, summary
-from restride_conformance.run.runner import Runner
 
-FAULTY = str(Path(__file__).parents[1] / "support" / "faulty_worker.py")
 LISTS = Path(__file__).parents[2] / "tools" / "expectations"
 
-RIGHT = "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"
-WRONG = "reorder u8[5,13]{1,0} -> u8[5,13]{0,1} seed=25"
+FIXTURES = (plant,)
 NAMES = {line: Case.parse(line).name for line in (RIGHT, WRONG)}
 
 
@@ -183,16 +179,13 @@ def test_the_lists_of_the_drivers_are_read(driver):
 
 
 @pytest.fixture
-def faulty(monkeypatch, tmp_path):
+def faulty(plant):
     """Runs the command with a worker that has a fault in one case."""
     open_device("vulkan").close()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def run(capsys, fault, *arguments):
-        command = (sys.executable, FAULTY, fault, WRONG)
-        monkeypatch.setattr("restride_conformance.commands.Runner", lambda target: Runner(target, command))
-        code = main(["test", "--repro", WRONG, "--repro", RIGHT, *map(str, arguments)])
-        return code, *capsys.readouterr()
+        plant(FAULTY, fault, WRONG)
+        return restride_test(capsys, "--repro", WRONG, "--repro", RIGHT, *arguments)
 
     return run
 

@@ -3,23 +3,18 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from support.devices import open_device
+from support.faulty_runs import FAULTY, RIGHT, WRONG, plant, restride_test
 from support.report_examples import outcome
 
-from restride.cli import main
 from restride.command.process import Exit
 from restride_conformance import gtest
 from restride_conformance.case import Case
 from restride_conformance.record import Outcome, Verdict
-from restride_conformance.run.runner import Runner
 
-FAULTY = str(Path(__file__).parents[1] / "support" / "faulty_worker.py")
-
-RIGHT = "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"
-WRONG = "reorder u8[5,13]{1,0} -> u8[5,13]{0,1} seed=25"
+FIXTURES = (plant,)
 LINES = (
     RIGHT,
     "slice f32[9]{0} -> f32[3]{0} offsets=(0) sizes=(8) strides=(3)",
@@ -125,17 +120,14 @@ def test_the_last_lines_count_and_name_what_did_not_pass():
 
 
 @pytest.fixture
-def command(capsys, monkeypatch, tmp_path):
+def command(capsys, plant, tmp_path):
     """Runs the command on a file of the cases, with a worker that has a fault in one of them."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     file = tmp_path / "cases.txt"
     file.write_text("\n".join(LINES))
 
     def run(*arguments, fault="none"):
-        faulty = (sys.executable, FAULTY, fault, WRONG)
-        monkeypatch.setattr("restride_conformance.commands.Runner", lambda target: Runner(target, faulty))
-        code = main(["test", str(file), *arguments])
-        return code, *capsys.readouterr()
+        plant(FAULTY, fault, WRONG)
+        return restride_test(capsys, file, *arguments)
 
     return run
 

@@ -1,31 +1,20 @@
 """``restride test --export``: which cases get a folder, and what is refused before anything runs."""
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 from support.devices import open_device
+from support.faulty_runs import RIGHT, WRONG, plant, restride_test, wrong
 
-from restride.cli import main
 from restride.command.process import UsageError
 from restride.kernel import Choices, Limits
 from restride_conformance.case import Case
 from restride_conformance.export import exports
 from restride_conformance.export.exports import Exports
 from restride_conformance.record import Host, Outcome, Target, Verdict
-from restride_conformance.run.runner import Runner
 
-FAULTY = str(Path(__file__).parents[2] / "support" / "faulty_worker.py")
-RIGHT = "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"
-WRONG = "reorder u8[5,13]{1,0} -> u8[5,13]{0,1} seed=25"
+FIXTURES = (plant, wrong)
 HOST = Host({"name": "a device"}, Limits(offset_alignment=16, choices=Choices.usual("cpu")), "vulkan", {})
-
-
-def restride_test(capsys, *arguments):
-    code = main(["test", *map(str, arguments)])
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
 
 
 def name(line):
@@ -136,13 +125,6 @@ def test_a_place_that_cannot_be_a_folder_is_refused(tmp_path):
 
 
 # The command as a whole.
-
-
-@pytest.fixture
-def wrong(monkeypatch):
-    """The worker writes a byte of the answer of ``WRONG`` that is none of it."""
-    command = (sys.executable, FAULTY, "wrong", WRONG)
-    monkeypatch.setattr("restride_conformance.commands.Runner", lambda target: Runner(target, command))
 
 
 @pytest.fixture
