@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -213,6 +212,7 @@ def test_a_file_without_cases_is_named(capsys, tmp_path):
         ([f"reorder u8[{'2,' * 200}"], "is no case file; a case itself goes with --repro"),
         (["nosuch.txt"], "neither a catalogue (smoke, ci, full, perf) nor a case file"),
         (["resample"], "'resample' is no catalogue; --op resample chooses its cases"),
+        (["/dev/zero"], "larger than 64 MiB"),
         (["smok"], "nor a case file. Did you mean 'smoke'?"),
         (["smoke", "--limit", "3"], "--limit 3; --shard 1/100 runs a hundredth, -k a choice (see"),
         (["--repro", "resample u8[4] -> u8[8] mod=linear"], "resample has no parameter mod; it has "),
@@ -230,6 +230,20 @@ def test_a_file_without_cases_is_named(capsys, tmp_path):
         (["--json", "report", "--html", "./report"], "each report needs a file of its own, not report, report"),
         (["--op", "reordr"], "reordr"),
         (["--dtype", "float99"], "float99"),
+        *((["-n", number], "-n") for number in ("0", "two", "65")),
+        (["-n", "2", "--mode", "perf"], "-n"),
+        *((["--repeat", number], f"argument --repeat: '{number}' is no number of ") for number in ("1", "1001")),
+        *((["--replay", number], f"argument --replay: '{number}' is no number of ") for number in ("0", "ten")),
+        (["--repeat", "2", "--mode", "perf"], "--repeat and --mode perf: "),
+        (["--replay", "2", "--mode", "perf"], "--replay and --mode perf: "),
+        (["--groups", "--mode", "perf"], "--groups and --mode perf: "),
+        (["--replay", "2", "--runtime", "kompute"], "--replay needs the runtime vulkan, not kompute"),
+        (["--repeat", "2", "--in-batch", "--runtime", "kompute"], "--in-batch needs the runtime vulkan, not kompute"),
+        (["--limits", "mobile", "--runtime", "kompute"], "limits are narrowed on the runtime vulkan, not on kompute"),
+        (["--repeat", "2", "--validate", "core"], "--repeat and --validate: "),
+        (["--export-all"], " with --export DIR"),
+        (["--force"], " with --export DIR"),
+        (["--export-as", "amber"], "go with --export DIR"),
     ],
 )
 def test_bad_arguments_are_usage_errors(capsys, arguments, words):
@@ -283,12 +297,6 @@ def test_a_case_file_may_be_a_pipe(capsys):
     os.close(reading)
     assert code == 0
     assert "PASSED: 1 case" in out
-
-
-def test_a_case_file_without_an_end_is_refused(capsys):
-    code, _, err = restride_test(capsys, "/dev/zero")
-    assert code == 2
-    assert "larger than 64 MiB" in err
 
 
 def test_an_invalid_line_of_a_case_file_is_no_verdict(capsys, tmp_path):
@@ -485,30 +493,6 @@ def test_an_interrupt_ends_all_processes(capsys, monkeypatch, tmp_path):
     assert all(worker._process.poll() is not None for worker in started)
 
 
-@pytest.mark.parametrize("words", [["-n", "0"], ["-n", "two"], ["-n", "65"], ["-n", "2", "--mode", "perf"]])
-def test_processes_that_make_no_sense_are_refused(capsys, words):
-    with suppress(SystemExit):
-        assert restride_test(capsys, "--repro", RIGHT, *words)[0] == 2
-        return
-    assert "-n: " in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["--repeat", "2", "--mode", "perf"], "--repeat and --mode perf: "),
-        (["--replay", "2", "--mode", "perf"], "--replay and --mode perf: "),
-        (["--replay", "2", "--runtime", "kompute"], "--replay needs the runtime vulkan, not kompute"),
-        (["--repeat", "2", "--in-batch", "--runtime", "kompute"], "--in-batch needs the runtime vulkan, not kompute"),
-        (["--repeat", "2", "--validate", "core"], "--repeat and --validate: "),
-    ],
-)
-def test_several_runs_that_contradict_other_options_are_refused(capsys, words, reason):
-    code, _, err = restride_test(capsys, "--repro", RIGHT, *words)
-    assert code == 2
-    assert reason in err
-
-
 @pytest.mark.parametrize(
     "words",
     ["--reduce", "--repeat 2", "--replay 2", "--under-load", "--in-batch", "--groups", "--export bugs",
@@ -521,15 +505,6 @@ def test_what_only_lists_takes_no_option_that_needs_a_run(capsys, tmp_path, monk
     assert (code, out) == (2, "")
     assert f"{words.split()[0]} and {only_lists}: what only lists runs nothing" in err
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "words", [["--repeat", "1"], ["--repeat", "1001"], ["--replay", "0"], ["--replay", "ten"]], ids=" ".join
-)
-def test_numbers_of_runs_are_from_2_to_1000(capsys, words):
-    code, _, err = restride_test(capsys, "--repro", RIGHT, *words)
-    assert code == 2
-    assert f"argument {words[0]}: '{words[1]}' is no number of " in err
 
 
 def test_runs_that_end_together_keep_what_failed_in_each():

@@ -275,11 +275,6 @@ def test_a_run_exports_scripts(capsys, tmp_path):
     assert "make" not in report
 
 
-def test_the_form_goes_with_a_folder(capsys):
-    assert main(["test", "--export-as", "amber"]) == 2
-    assert "go with --export DIR" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", ["", "1st", "two words", "a#b", "a\nRUN b 1 1 1", "a(b)", "../up", '"a"', "ä", "a\\"])
 def test_names_that_would_change_a_script_are_refused(name):
     program = small_program([1.0], [1.5])

@@ -175,10 +175,3 @@ def test_reports_are_written_although_an_export_is_not(capsys, tmp_path, monkeyp
     assert "PASSED: 1 case" in out
     assert "repro.c: No space left" in err
     assert json.loads(report.read_text())["outcomes"][0]["verdict"] == "PASSED"
-
-
-def test_options_of_an_export_need_its_folder(capsys):
-    for option in ("--export-all", "--force"):
-        code, _, err = restride_test(capsys, "smoke", option)
-        assert code == 2
-        assert " with --export DIR" in err
