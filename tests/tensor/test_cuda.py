@@ -14,18 +14,17 @@ import sys
 import weakref
 from collections import Counter
 from contextlib import nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal as assert_equal
+from support import shared_memory
 from support.devices import open_device
+from support.shared_memory import open_fds, shared
 
 import restride as rs
-from restride.runtime import choose, cuda_driver, list_devices
-from restride.runtime.handles import FD_SHARING
-from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride.runtime import cuda_driver
 from restride.tensor import cuda as cuda_tensors
 from restride.tensor import dlpack
 from restride_conformance.record import Verdict
@@ -33,6 +32,8 @@ from restride_measure.selftest import checks
 from restride_measure.selftest.part import Job
 
 pytestmark = pytest.mark.slow
+
+vulkan = shared_memory.sharing_device
 
 X = np.random.default_rng(23).standard_normal((6, 40, 5)).astype(np.float32)
 CPU, CUDA = (1, 0), (2, 1)
@@ -141,14 +142,6 @@ class FakeCuda:
 NOTHING = (0, 0, 0, [CALLER])
 
 
-@pytest.fixture(params=[False, True], ids=["in-place", "staging"])
-def vulkan(request):
-    with rs.Device.over(VulkanRuntime(choose(list_devices()), staging=request.param)) as opened:
-        if FD_SHARING not in opened.runtime._session.device.physical.extensions:
-            pytest.skip(f"{opened.info.name} shares no memory between processes")
-        yield opened
-
-
 @pytest.fixture
 def fake(vulkan, monkeypatch):
     driver = FakeCuda(vulkan.info.uuid)
@@ -193,16 +186,6 @@ class CudaTensor:
 def taken(tensor, **options):
     """What a library makes of ``tensor``, as torch.from_dlpack does."""
     return CudaTensor(dlpack._array_of(tensor.__dlpack__(max_version=(1, 0), **options), (2,)))
-
-
-def shared(values, device, desc=None):
-    tensor = rs.empty(desc or rs.TensorDesc(values.dtype, values.shape), device, shareable=True)
-    rs.reorder(rs.asarray(values, device=device), out=tensor)
-    return tensor
-
-
-def open_fds():
-    return len([*Path("/proc/self/fd").iterdir()])
 
 
 def test_both_have_the_same_bits(device):

@@ -7,16 +7,15 @@ import os
 import pickle
 import random
 import signal
-import socket
 import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
 from support.random_layouts import random_layout
 from support.sampled import FULL, SEED
+from support.shared_memory import open_fds
 
 import restride as rs
 from restride.runtime.vulkan import sharing
@@ -43,10 +42,6 @@ def exported(devices):
     tensor[...] = X
     with tensor.export() as made:
         yield made
-
-
-def open_fds():
-    return len([*Path("/proc/self/fd").iterdir()])
 
 
 def settle(*devices):
@@ -185,56 +180,6 @@ def test_random_tensors_are_the_same_on_two_devices(devices):
             there.runtime.write(other.memory, 0, changed.data)
             there.wait()
             assert tensor.buffer().tobytes() == changed.tobytes(), tensor.desc
-
-
-PROGRAM = """
-import json, os, socket, sys
-import restride as rs
-talk = socket.socket(fileno=int(sys.argv[1]))
-with rs.Device(runtime="vulkan") as device:
-    while True:
-        message, fds, _, _ = socket.recv_fds(talk, 1 << 16, 1)
-        if not message:
-            break
-        fd, = fds
-        x = rs.import_memory(fd=fd, **json.loads(message), device=device)
-        os.close(fd)
-        y = rs.empty(x.desc, device, shareable=True)
-        device.runtime.write(y.memory, 0, x.buffer()[: y.memory.nbytes].data)
-        device.wait()
-        with y.export() as exported:
-            socket.send_fds(talk, [json.dumps(exported.fields()).encode()], [exported.fd])
-        assert talk.recv(1) == b"+"
-"""
-
-
-def test_random_tensors_go_to_another_process_and_come_back(devices):
-    """It imports each, copies it byte for byte, and exports the copy, which is imported here."""
-    rng = random.Random(SEED + 1)
-    settle(*devices)
-    before = open_fds()
-    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [sys.executable, "-c", PROGRAM, str(there.fileno())]
-    with subprocess.Popen(command, pass_fds=[there.fileno()], stderr=subprocess.PIPE) as other:
-        there.close()
-        here.settimeout(120)
-        for _ in range(COUNT):
-            tensor, contents = drawn(rng, devices[0])
-            with tensor.export() as exported:
-                socket.send_fds(here, [json.dumps(exported.fields()).encode()], [exported.fd])
-            message, fds, _, _ = socket.recv_fds(here, 1 << 16, 1)
-            assert fds, other.communicate()[1].decode()
-            back = rs.import_memory(fd=fds[0], **json.loads(message), device=devices[0])
-            os.close(fds[0])
-            assert back.desc == tensor.desc
-            nbytes = tensor.desc.nbytes
-            assert back.buffer()[:nbytes].tobytes() == contents[:nbytes].tobytes(), tensor.desc
-            here.send(b"+")
-        here.close()
-        assert (other.communicate(timeout=120)[1], other.returncode) == (b"", 0)
-    del tensor, back
-    settle(*devices)
-    assert open_fds() == before
 
 
 KILLED = """

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from support import runtime_process
 from support.devices import open_device
 from support.process import captured
-from support.spirv_kernels import compile_kernels
+from support.shared_memory import open_fds
 
 import restride as rs
 from restride.runtime import RUNTIMES
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.slow
 FAULTY = Path(__file__).parents[2] / "support" / "faulty_worker.py"
 CASES = tuple(Case.parse(f"reorder u8[5,13]{{1,0}} -> u8[5,13]{{0,1}} seed={seed}") for seed in range(1, 51))
 FAULTY_CASE = CASES[24]
+kernels = runtime_process.kernels
 TIMEOUT = 1.0
 """For faults that outlast it; a case that works takes milliseconds, and the first of a process some tens of them."""
 
@@ -43,13 +45,6 @@ def _device():
     open_device("vulkan").close()
 
 
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kernels")
-    compile_kernels(folder)
-    return folder
-
-
 @pytest.fixture(autouse=True)
 def temporary_folder(tmp_path, monkeypatch):
     """Where this process and its workers put temporary files: it must be empty afterwards."""
@@ -57,12 +52,12 @@ def temporary_folder(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    processes, threads, files = children(), threading.active_count(), open_files()
+    processes, threads, files = children(), threading.active_count(), open_fds()
     yield folder
     assert list(folder.iterdir()) == []
     assert children() == processes
     assert threading.active_count() == threads
-    assert open_files() == files
+    assert open_fds() == files
 
 
 class Stat(NamedTuple):
@@ -96,10 +91,6 @@ def eventually(condition, seconds):
             return False
         time.sleep(0.02)
     return True
-
-
-def open_files():
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def children():

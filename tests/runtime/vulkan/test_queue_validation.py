@@ -1,8 +1,8 @@
 """The direct runtime under the validation layer: nothing to say about it, and one planted bug per profile is caught."""
 
 import pytest
+from support import runtime_process
 from support.sampled import sample
-from support.spirv_kernels import compile_kernels
 from support.validated_process import messages
 
 import restride as rs
@@ -79,19 +79,13 @@ runtime.close()
 """
 
 
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kernels")
-    compile_kernels(folder)
-    return str(folder)
-
-
+kernels = runtime_process.kernels
 MODES = "in-place", "staging"
 
 
 @pytest.mark.parametrize(("profile", "mode"), [(each, mode) for each in PROFILES for mode in sample(MODES, 1, each)])
 def test_the_layer_has_nothing_to_say(profile, mode, kernels):
-    assert messages(["-c", PROGRAM, kernels, "", mode], profile) == []
+    assert messages(["-c", PROGRAM, str(kernels), "", mode], profile) == []
 
 
 BUGS = {
@@ -104,7 +98,7 @@ BUGS = {
 
 @pytest.mark.parametrize(("profile", "mode"), [(each, mode) for each in BUGS for mode in sample(MODES, 1, each, "bug")])
 def test_a_planted_bug_is_caught(profile, mode, kernels):
-    found = messages(["-c", PROGRAM, kernels, profile, mode], profile)
+    found = messages(["-c", PROGRAM, str(kernels), profile, mode], profile)
     assert found
     assert any(BUGS[profile] in entry for entry in found), found
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal as assert_equal
+from support import shared_memory
 from support.devices import open_device
+from support.shared_memory import open_fds, shared
 from support.validated_process import messages
 
 import restride as rs
@@ -24,24 +26,11 @@ from restride.runtime.vulkan.runtime import VulkanRuntime
 X = np.random.default_rng(11).standard_normal((7, 300, 41)).astype(np.float32)
 X[0, 0, :3] = np.array([0x7FC12345, 0xFF800000, 0x80000000], np.uint32).view(np.float32)  # a NaN's bits, -inf, -0.0
 
+device = shared_memory.sharing_device
+
 
 def over(**options):
     return rs.Device.over(VulkanRuntime(choose(list_devices()), **options))
-
-
-@pytest.fixture(params=[False, True], ids=["in-place", "staging"])
-def device(request):
-    with over(staging=request.param) as opened:
-        if FD_SHARING not in opened.runtime._session.device.physical.extensions:
-            pytest.skip(f"{opened.info.name} shares no memory between processes")
-        yield opened
-
-
-def shared(values, device, desc=None):
-    """A shareable tensor with these elements."""
-    tensor = rs.empty(desc or rs.TensorDesc(values.dtype, values.shape), device, shareable=True)
-    rs.reorder(rs.asarray(values, device=device), out=tensor)
-    return tensor
 
 
 def bits(array):
@@ -50,10 +39,6 @@ def bits(array):
 
 def import_as(fields, fd, device):
     return rs.import_memory(fd=fd, **fields, device=device)
-
-
-def open_fds():
-    return len([*Path("/proc/self/fd").iterdir()])
 
 
 OTHER = """
@@ -132,16 +117,6 @@ def test_a_descriptor_alone_keeps_the_memory(device):
         device.wait()
         y = rs.import_memory(exported, device=device)
     assert_equal(bits(y.numpy()), bits(X))
-
-
-@pytest.mark.parametrize("desc", ["f32[6,5]{1,0:T(4,4)}", "bf16[3,5]{0,1}", "u8[3]", "f32[0,3]", "s64[]"])
-def test_every_layout_is_shared(desc, device):
-    desc = rs.TensorDesc.parse(desc)
-    values = (np.arange(desc.numel).reshape(desc.sizes) % 7).astype(desc.dtype.dtype)
-    with shared(values, device, desc).export() as exported:
-        y = rs.import_memory(exported, device=device)
-    assert y.desc == desc
-    assert_equal(y.numpy(), values)
 
 
 def test_a_view_is_exported_as_the_view_it_is(device):
