@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from support.instructions import instructions
 
 import restride as rs
 from restride.ops import perform
@@ -182,28 +183,6 @@ MAX_INSTRUCTIONS = {
     "empty": 1630,
     "image": 5810,
 }
-
-
-def instructions(call: Callable[[], object]) -> int:
-    """How many the call executes, in every function that it calls."""
-    count = 0
-
-    def local(_: FrameType, event: str, __: Any) -> Any:
-        nonlocal count
-        count += event == "opcode"
-        return local
-
-    def trace(frame: FrameType, *_: Any) -> Any:
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return local
-
-    tracing = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    finally:
-        sys.settrace(tracing)
-    return count
 
 
 @pytest.mark.parametrize("name", MAX_INSTRUCTIONS)

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from support.beside import SHARING, YourDevice, built, your_device
+from support.instructions import instructions
 from support.validated_process import messages
 
 import restride as rs
@@ -303,25 +304,6 @@ def test_a_fork_of_a_process_with_only_a_device_of_yours_is_noticed():
     command = [sys.executable, "-c", FORK.format(name=name_of_device())]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
     assert (done.stdout.split(), done.returncode) == (["0"] * 4, 0), done.stderr
-
-
-def instructions(call):
-    """Instructions of Python's bytecode that the call executes."""
-    count = 0
-
-    def step(frame, event, _):
-        nonlocal count
-        frame.f_trace_opcodes = True
-        count += event == "opcode"
-        return step
-
-    tracing = sys.gettrace()
-    sys.settrace(step)
-    try:
-        call()
-    finally:
-        sys.settrace(tracing)
-    return count
 
 
 def test_a_call_costs_what_it_costs_on_a_device_of_ours(yours):
