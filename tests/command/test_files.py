@@ -13,9 +13,7 @@ from restride.command.files import (
     decoded_nbytes,
     named_errors,
     read_array,
-    read_bounded,
     write_array,
-    write_whole,
 )
 from restride.command.process import UsageError, line_for, told_warnings
 from restride.dtypes import DTYPES
@@ -191,20 +189,6 @@ def test_what_a_file_cannot_hold_is_refused(name, array, message, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path):
-    path = tmp_path / "x.npy"
-    path.write_bytes(b"before")
-
-    def fail(file):
-        file.write(b"half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(UsageError, match=r"cannot write .*x\.npy: No space left"):
-        write_whole(path, fail)
-    assert path.read_bytes() == b"before"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["x.npy"]
-
-
 def test_files_that_are_not_there(tmp_path):
     with pytest.raises(UsageError, match="no such file"):
         read_array(tmp_path / "none.npy")
@@ -329,14 +313,6 @@ def test_a_bin_file_is_no_array(tmp_path):
             UsageError, match=r"x\.bin is a \.bin file of raw bytes, where an array or an image is needed"
         ):
             refused(tmp_path / "x.bin")
-
-
-def test_a_file_that_is_too_long_is_named(tmp_path):
-    path = tmp_path / "x.json"
-    path.write_bytes(b"12345678")
-    assert read_bounded(path, 8) == b"12345678"
-    with pytest.raises(UsageError, match=r"cannot read .*x\.json: it has more than 7 bytes"):
-        read_bounded(path, 7)
 
 
 def test_what_was_noted_about_an_error_of_the_system_is_said_with_the_file(tmp_path):

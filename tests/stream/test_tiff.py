@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support.judges import judge
 from support.process import captured
-from support.random_tiffs import drawn, file_of, upright
+from support.random_tiffs import claimed, drawn, file_of, upright
 from support.sampled import FULL, SEED
 from support.stated_sources import (
     NUMBERS,
@@ -109,29 +109,20 @@ def test_random_files_stream_the_array_that_was_written_or_are_refused_by_name(p
 
 
 @pytest.mark.parametrize(
-    "name", ["LZW of fewer pixels", "no bytes", "a large tile", "strips that are not listed", "JPEG XL"]
+    ("sizes", "compression", "size", "tile", "message"),
+    [
+        ((13_000, 13_000), 5, 99, (), "LZW are read to at most 4194304 bytes of pixels, not 169000000"),
+        ((130, 130), 5, 0, (), "its strip or tile 0 is at byte 8 and has 0 bytes"),
+        ((16, 16), 5, 99, (1 << 15, 1 << 15), "LZW are read to at most 4194304 bytes of pixels, not 1073741824"),
+        ((9, 9), 50_002, 99, (), "the compression JPEGXL is not read"),
+    ],
+    ids=["LZW of fewer pixels", "no bytes", "a large tile", "JPEG XL"],
 )
-def test_a_tiff_that_cannot_hold_its_elements_is_refused_before_they_are_read(tmp_path: Path, capsys, name: str):
-    codecs = judge("imagecodecs")
-    data = codecs.lzw_encode(bytes(99))
-    sizes, kind, rows, tile = {
-        "LZW of fewer pixels": ((13_000, 13_000), 5, 13_000, None),
-        "no bytes": ((130, 130), 5, 130, None),
-        "a large tile": ((16, 16), 5, 0, (1 << 15, 1 << 15)),
-        "strips that are not listed": ((99, 1), 5, 3, None),
-        "JPEG XL": ((9, 9), 50_002, 9, None),
-    }[name]
-    tags = {256: ("I", [sizes[1]]), 257: ("I", [sizes[0]]), 258: ("H", [8]), 259: ("H", [kind]), 262: ("H", [1])}
-    tags |= {277: ("H", [1])} | ({322: ("I", [tile[1]]), 323: ("I", [tile[0]])} if tile else {278: ("I", [rows])})
-    parts = [b"" if name == "no bytes" else data]
-    (tmp_path / "x.tif").write_bytes(file_of(tags, parts, "<", big=False, tiled=tile is not None))
-    message = {
-        "LZW of fewer pixels": "bytes of compression LZW are read to at most 4194304 bytes of pixels, not 169000000",
-        "no bytes": "its strip or tile 0 is at byte 8 and has 0 bytes",
-        "a large tile": "bytes of compression LZW are read to at most 4194304 bytes of pixels, not 1073741824",
-        "strips that are not listed": "it lists 1 of 33 strips or tiles",
-        "JPEG XL": "the compression JPEGXL is not read",
-    }[name]
+def test_a_tiff_that_cannot_hold_its_elements_is_refused_before_they_are_read(
+    tmp_path: Path, capsys, sizes, compression, size, tile, message
+):
+    data = judge("imagecodecs").lzw_encode(bytes(size)) if size else b""
+    (tmp_path / "x.tif").write_bytes(claimed(*sizes, compression, data, tile=tile))
     refuse(tmp_path / "x.tif", message, capsys)
 
 

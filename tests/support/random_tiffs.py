@@ -171,6 +171,16 @@ def file_of(tags: dict[int, tuple[str, list[int]]], parts: list[bytes], order: s
     return head + data + struct.pack(order + count, len(tags)) + entries + bytes(inside) + values
 
 
+def claimed(
+    rows: int, columns: int, compression: int, data: bytes, *, tile: tuple[int, ...] = (), bits: int = 8
+) -> bytes:
+    """A file of one strip or tile that says that it has these sizes."""
+    sizes = {256: columns, 257: rows} | ({322: tile[1], 323: tile[0]} if tile else {278: rows})
+    tags = {code: ("I", [size]) for code, size in sizes.items()}
+    tags |= {code: ("H", [value]) for code, value in ((258, bits), (259, compression), (262, 1), (277, 1))}
+    return file_of(tags, [data], "<", big=False, tiled=bool(tile))
+
+
 def drawn(seed: object) -> Drawn:
     """The file of a seed."""
     draw = random.Random(repr(seed))

@@ -13,7 +13,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 from support.judges import judge
-from support.random_tiffs import COMPRESSION_TAGS, PHOTOMETRIC, drawn, file_of, upright
+from support.random_tiffs import COMPRESSION_TAGS, PHOTOMETRIC, claimed, drawn, file_of, upright
 from support.sampled import FULL, SEED
 
 import restride as rs
@@ -47,18 +47,6 @@ def plain(array: np.ndarray, **tags) -> bytes:
         if value is None:
             del whole[int(name[1:])]
     return file_of(whole, [array.tobytes()], "<", big=False, tiled=False)
-
-
-def claimed(
-    rows: int, columns: int, compression: int, data: bytes, *, tile: tuple[int, int] = (), bits: int = 8
-) -> bytes:
-    """A file of one strip or tile that says that it has these sizes."""
-    tags = {
-        256: ("I", [columns]), 257: ("I", [rows]), 258: ("H", [bits]), 259: ("H", [compression]), 262: ("H", [1]),
-        277: ("H", [1]),
-    }  # fmt: skip
-    tags |= {322: ("I", [tile[1]]), 323: ("I", [tile[0]])} if tile else {278: ("I", [rows])}
-    return file_of(tags, [data], "<", big=False, tiled=bool(tile))
 
 
 # What is read.

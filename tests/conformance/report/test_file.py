@@ -106,13 +106,6 @@ def test_a_place_that_takes_no_file_is_named(tmp_path, place):
     require_places(tmp_path / "report.json")
 
 
-def test_a_link_is_followed(tmp_path, path):
-    (tmp_path / "link.json").symlink_to(path)
-    write_record(PERF, tmp_path / "link.json")
-    assert (tmp_path / "link.json").is_symlink()
-    assert read_record(path) == PERF
-
-
 def test_a_name_that_is_no_text_is_written_as_text(path):
     write_record(example(command="restride test \udcff.txt"), path)
     assert read_record(path).command == "restride test ?.txt"
