@@ -25,7 +25,6 @@ from restride.errors import Message, warn_caller
 from restride.reference.comparison import compare_bits, compare_limits
 from restride.runtime import RUNTIMES
 
-WINDOW_4_TO_9 = ("--offsets", "0", "0", "4", "0", "--sizes", "1", "1", "5", "1")
 NO_DRIVER = {"VK_DRIVER_FILES": "/nowhere/none.json", "VK_ICD_FILENAMES": "/nowhere/none.json"}
 
 

@@ -4,7 +4,6 @@ import io
 import random
 import re
 from itertools import combinations, product
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -21,7 +20,6 @@ from restride.drawing.picture import show
 from restride.layout import TensorDesc
 from restride.reference import memory
 
-ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -137,7 +137,6 @@ PLANNED: dict[str, Row] = {
     "dst": ({}, "f16[2,3,3,5]{0,1,2,3}"),
     "device": ({}, Refused("gpu", "device must be a restride.Device")),
 }
-SCALE_ALONG = {"scale": np.arange(1, 7), "axis": 2}
 QUANTIZED: dict[str, Row] = {
     "zero_point": ({}, 3),
     "axis": ({"scale": [1, 2], "array": X[:, :2, :2, :2], "axis": 1}, -1),

@@ -10,7 +10,7 @@ import pytest
 from support.positions import one_axis, tables_of
 
 from restride.errors import UnsupportedError
-from restride.kernel import CANDIDATES, Choices, Limits
+from restride.kernel import Choices, Limits
 from restride.layout import TensorDesc
 from restride.plan.dispatches import bind
 from restride.plan.problem import Axis, Problem, simplify, table_words
@@ -30,7 +30,6 @@ from restride.request.arithmetic import NO_ARITHMETIC
 from restride.weights import in_quads, resizing
 
 ROOMY = Limits()
-CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))
 AREA, LINEAR, NEAREST = Request(mode="area"), Request(mode="linear"), Request(mode="nearest")
 WIDENED = Request(mode="linear", antialias=True)
 
@@ -254,16 +253,12 @@ NOT_TAKEN: dict[Callable[..., Invocations | None], list[tuple[str, str, Request]
         ("u8[8,8]", "u8[12,13]", LINEAR),  # rows of 13 bytes share words
         ("u8[8,8]", "u8[12,12]{strides=(13,1)}", LINEAR),
         ("u8[8,8]", "u8[12,12]{strides=(12,1),offset=1}", LINEAR),
-        (
-            "u8[8,8]",
-            "u8[12,12]{0,1}",
-            Request(mode="area"),
-        ),  # area 8 -> 12 has two taps: rows are innermost, nothing inside
+        ("u8[8,8]", "u8[12,12]{0,1}", AREA),  # 8 -> 12 has two taps: rows are innermost, nothing inside
         ("u8[8,8]", "u8[1,12]", LINEAR),  # one row
         ("u8[8,8]", "u8[12,4]", LINEAR),  # one piece
         ("f64[8,8]", "f64[12,12]", NEAREST),
         ("u8[24,24]", "u8[12,5]", AREA),  # six taps inside
-        ("u8[24,24]", "u8[5,12]", AREA),  # and of the rows
+        ("f32[25,8]", "f32[5,12]", AREA),  # five of the rows
     ],
 }
 
@@ -275,15 +270,6 @@ def test_problems_that_a_kernel_does_not_take(maker, src, dst, choice):
     asked = problem(src, dst, choice)
     assert (maker(asked) if maker is by_neighbours else maker(asked, ROOMY)) is None
     assert chosen(src, dst, choice).shader not in SHADERS_OF[maker]
-
-
-def test_four_taps_are_made_by_rows_and_five_are_not():
-    cubic = by_rows(problem("f32[8,8]", "f32[12,12]", Request(mode="cubic")), ROOMY).constants
-    assert (cubic["TAPS"], cubic["TAPS_0"]) == (4, 4)
-    four, five = problem("f32[24,8]", "f32[6,12]", AREA), problem("f32[25,8]", "f32[5,12]", AREA)
-    assert [axis.table.taps for axis in (four.axes[1], five.axes[1])] == [4, 5]
-    assert by_rows(four, ROOMY) is not None
-    assert by_rows(five, ROOMY) is None
 
 
 def test_a_problem_that_no_other_kernel_takes_goes_by_elements():
@@ -326,6 +312,8 @@ def test_four_neighbours_of_whole_factors_are_of_one_group(dtype, factor, group)
         ("f32[8,15]{strides=(16,1)}", "f32[16,30]"),  # no whole quads
         ("f32[8,48]", "f32[16,36]"),  # four neighbours are too far apart
         ("f32[8,16]", "f32[16,32]{strides=(33,1)}"),  # pieces of one
+        ("u8[4,12]{strides=(16,1)}", "u8[8,16]"),  # sixteen at once would end past the last twelve
+        ("f32[4,2,3]{strides=(8,4,1)}", "f32[8,2,4]"),
     ],
 )
 def test_neighbours_that_are_no_group(src, dst):
@@ -422,15 +410,6 @@ def test_neighbours_that_share_no_run(src, dst):
     assert chosen(src, dst, LINEAR).shader != "resample_runs"
 
 
-@pytest.mark.parametrize(
-    ("src", "dst"), [("u8[4,12]{strides=(16,1)}", "u8[8,16]"), ("f32[4,2,3]{strides=(8,4,1)}", "f32[8,2,4]")]
-)
-def test_a_load_of_a_group_ends_inside_the_window(src, dst):
-    """12 bytes of every 16 are read: sixteen at once would end past the last of them, and there is no group."""
-    made = chosen(src, dst, NEAREST)
-    assert (made.shader, made.constants["GROUP"]) == ("resample_moves", 0)
-
-
 # --- windows and tables
 
 
@@ -490,35 +469,6 @@ def test_tables_of_sizes_that_overflow_64_bits_are_exact():
     size = (1 << 62) + 1
     made = one_axis(size, 5, mode="nearest")
     assert made.first().tolist() == [(2 * o + 1) * size // 10 for o in range(5)]
-
-
-@pytest.mark.parametrize("types", [("u8", "u8"), ("f32", "u8"), ("u8", "f32")])
-@pytest.mark.parametrize(
-    ("src", "dst", "choice"),
-    [
-        ((3, 9, 8), (3, 17, 12), LINEAR),
-        ((3, 9, 8), (3, 18, 16), NEAREST),
-        ((9, 4, 8), (17, 4, 12), Request(mode="cubic")),  # the axis between has no table
-        ((5, 3, 4), (9, 6, 8), LINEAR),  # three tables
-        ((5, 9, 4), (9, 3, 8), AREA),  # of 2, 3 and 1 taps
-        ((9, 6, 12), (9, 3, 4), AREA),  # cells of 2 and 3 elements
-        ((9, 6), (18, 9), LINEAR),  # pieces across rows, or of fewer than four
-    ],
-)
-def test_blocks_of_rows(types, src, dst, choice):
-    src_type, dst_type = types[1:] * 2 if choice is NEAREST else types
-    for most in CANDIDATES["rows"]:
-        limits = replace(ROOMY, choices=Choices(rows=most))
-        (kernel,) = planned(TensorDesc(src_type, src), TensorDesc(dst_type, dst), choice, limits)
-        if src == (9, 6, 12):
-            assert (kernel.shader, kernel.constant("ROWS")) == ("resample_cells", int(most))
-            continue
-        if dst[-1] % 4 == 0:
-            assert kernel.shader == ("resample_moves" if choice is NEAREST else "resample_runs")
-        else:
-            by_rows = "resample_moves" if choice is NEAREST else "resample_rows"
-            assert kernel.shader == (by_rows if dst_type == "f32" else "resample")
-        assert kernel.shader == "resample" or kernel.constant("ROWS") == int(most)
 
 
 # --- tables in quads

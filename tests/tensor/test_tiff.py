@@ -431,7 +431,6 @@ def shared(count: int) -> bytes:
 
 
 NOISE = RNG.integers(0, 256, (40, 40), np.uint8)
-STRIPS = written(NOISE, compression="lzw", rowsperstrip=10, software=False)
 HOSTILE = {
     "LZW": (claimed(30_000, 30_000, 5, codecs.lzw_encode(bytes(99))), "MAX_IMAGE_PIXELS|bomb"),
     "LZW of fewer pixels": (

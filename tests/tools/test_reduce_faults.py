@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from pathlib import Path
 
 import faults
 import pytest
 import reduce_faults
 from support.devices import open_device
-
-ROOT = Path(__file__).resolve().parents[2]
 
 COUNT = 20
 

@@ -13,8 +13,6 @@ from support.process import captured
 
 from restride_conformance import Case
 
-ROOT = Path(__file__).resolve().parents[3]
-
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the layer is built for Linux"),
     pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),

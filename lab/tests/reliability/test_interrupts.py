@@ -15,8 +15,6 @@ from support.process import captured
 import restride as rs
 from restride_conformance.run.ways import Started
 
-ROOT = Path(__file__).resolve().parents[3]
-
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells when a command handles signals")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
-from pathlib import Path
 
 import leaks
 import numpy as np
@@ -15,8 +14,6 @@ from support.devices import open_device
 import restride as rs
 from restride.runtime.interface import RuntimeName
 from restride.runtime.vulkan.runtime import VulkanRuntime
-
-ROOT = Path(__file__).resolve().parents[3]
 
 BOTH = pytest.mark.parametrize("runtime", ["vulkan", "kompute"])
 
