@@ -17,6 +17,8 @@ from support.sampled import sample
 import restride as rs
 
 judge("PIL.Image")
+from support.vision_cases import processor_of, square  # noqa: E402 - it needs PIL
+
 from restride.vision import grids  # noqa: E402 - after the judge
 from restride.vision.config import MAX_BYTES, MAX_DEPTH, MAX_VALUES, read_config  # noqa: E402
 from restride.vision.families import FAMILIES  # noqa: E402
@@ -29,11 +31,7 @@ MEBIBYTES = 64
 
 
 def of(name, **config):
-    return rs.vision.processor({"image_processor_type": f"{name}ImageProcessor", **config})
-
-
-def square(side):
-    return {"height": side, "width": side}
+    return processor_of(name, config)
 
 
 # Files.
@@ -171,7 +169,7 @@ def test_the_largest_configurations_are_read():
     rs.vision.processor({**CLIP, "id2label": labels, "auto_map": deep})
 
 
-# Bounds of keys.
+# Keys of one family, and bounds of numbers that cause work.
 
 
 @pytest.mark.parametrize(
@@ -196,15 +194,29 @@ def test_the_largest_configurations_are_read():
         ("ViT", {"crop_size": 10**6}, f"crop_size.height must be at most {MAX_SIDE}, got 1000000"),
         ("Sam", {"pad_size": square(10**6)}, f"pad_size.height must be at most {MAX_SIDE}, got 1000000"),
         ("ConvNext", {"crop_pct": 1e-300}, "crop_pct must be 0.001 to 1000, got 1e-300"),
-        (
-            "LlavaNext",
-            {"image_grid_pinpoints": [[336, 672]] * (MAX_CANVASES + 1)},
-            f"image_grid_pinpoints must have at most {MAX_CANVASES} pairs, got 1025",
-        ),
+        ("LlavaNext", {"image_grid_pinpoints": [[336, 672]] * 1025}, f"at most {MAX_CANVASES} pairs, got 1025"),
         ("LlavaNext", {"image_grid_pinpoints": [[1, 10**6]]}, f"image_grid_pinpoints must be at most {MAX_SIDE}"),
+        ("GLPN", {"size_divisor": None}, "size_divisor must be a positive integer, got None"),
+        ("TextNet", {"size_divisor": 0}, "size_divisor must be a positive integer, got 0"),
+        ("ConvNext", {"crop_pct": None}, "crop_pct must be a number, got None"),
+        ("PoolFormer", {"crop_pct": 0}, "crop_pct must be 0.001 to 1000, got 0"),
+        ("Fuyu", {"padding_value": None}, "padding_value must be a number, got None"),
+        ("Fuyu", {"padding_value": 300}, "padding_value must be 0 to 255, got 300"),
+        ("Fuyu", {"padding_value": -1}, "padding_value must be 0 to 255, got -1"),
+        ("DeepseekOcr2", {"background_color": [300, 0, 0]}, "background_color[0] must be 0 to 255, got 300"),
+        ("DeepseekOcr2", {"background_color": 3}, "background_color must be a list of numbers, one a channel, got 3"),
+        ("Gemma3", {"do_pan_and_scan": True}, "pan_and_scan_min_crop_size must not be null where do_pan_and_scan is"),
+        ("Gemma4", {"max_soft_tokens": 100}, "max_soft_tokens must be one of 70, 140, 280, 560, 1120, got 100"),
+        ("Qwen2VL", {"do_resize": False, "patch_size": None}, "patch_size must be a positive integer, got None"),
+        ("Flava", {"codebook_rescale_factor": None}, "codebook_rescale_factor must be a number, got None"),
+        ("Flava", {"codebook_size": None}, "codebook_size must not be null"),
+        ("GotOcr2", {"crop_to_patches": "yes"}, "crop_to_patches must be true, false or null, got 'yes'"),
+        ("LlavaNext", {"image_grid_pinpoints": [3]}, "image_grid_pinpoints must be a list of [height, width], got [3]"),
+        ("Idefics3", {"max_image_size": square(3)}, "max_image_size must have longest_edge"),
+        ("MaskFormer", {"size_divisor": -1}, "size_divisor must be a positive integer, got -1"),
     ],
 )
-def test_numbers_that_cause_work_have_bounds(name, config, message):
+def test_keys_of_one_family_are_refused_when_it_is_made(name, config, message):
     with pytest.raises(rs.DescriptorError) as error:
         of(name, **config)
     assert message in str(error.value)
