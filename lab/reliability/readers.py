@@ -276,64 +276,29 @@ def _texts() -> tuple[Reader, ...]:
         *("number=1_0", "number=1e400", "number=-0x1", "type=f8e4m3fn", "seconds=1e3", "seconds=nan", "window=5:9"),
         *("index=[..., ::2, ::-1]", "index=-1, None", "box=1,2,3.5,4", "shard=1/2", "shard=\u0663/\u0664"),
     )
+    drawings = (*_DESCRIPTORS, "f32[2,3]{1,0}|{0,1}", "f32[1,3,5,7]|NHWC", "f32[2,16,4,4]|nChw16c")
+    in_tags = (*"abcdefghijklnotwxABCIO", "16", "8", "2", "0", "4611686018427387904")
+    in_layouts = ("N", "C", "H", "W", "D", "a", "->", "-", ">", " ")
+    in_files = ("\n", "\n\n", "let ", "for ", " in ", "$", "$(", "..", "1..4096", "$T", "$TYPES", "A,B", ";", *_CASES)
+    in_expressions = ("and", "or", "not", "(", ")", "'", '"', "u8", " ")
+    in_values = (*(f"{name}=" for name in _OPTIONS), *":-+,/.e1_", "9" * 5000, "inf", "nan")
+    refusals = RestrideError, ArgumentTypeError
+
+    def of(
+        name: str, read: Callable[[bytes], None], inputs: Iterable[str], tokens: Iterable[str], **more: Any
+    ) -> Reader:
+        return Reader(name, read, _encoded(inputs), _encoded(tokens), **more)
+
     return (
-        Reader("descriptors", _read_descriptor, _encoded(_DESCRIPTORS), _encoded(_DESCRIPTOR_TOKENS)),
-        Reader(
-            "drawings",
-            _draw,
-            _encoded((*_DESCRIPTORS, "f32[2,3]{1,0}|{0,1}", "f32[1,3,5,7]|NHWC", "f32[2,16,4,4]|nChw16c")),
-            _encoded((*_DESCRIPTOR_TOKENS, "|")),
-            small=300,
-        ),
-        Reader(
-            "tags",
-            _read_tag,
-            _encoded(_TAGS),
-            _encoded((*"abcdefghijklnotwxABCIO", "16", "8", "2", "0", "4611686018427387904")),
-        ),
-        Reader(
-            "layouts", _read_layout, _encoded(layouts), _encoded(("N", "C", "H", "W", "D", "a", "->", "-", ">", " "))
-        ),
-        Reader("lines with layouts", _read_line, _encoded(_LINES), _encoded(_LINE_TOKENS)),
-        Reader("cases", _read_case, _encoded(_CASES), _encoded(_CASE_TOKENS)),
-        Reader(
-            "case files of 2,000 cases",
-            _read_case_file,
-            _encoded(_CASE_FILES),
-            _encoded(
-                ("\n", "\n\n", "let ", "for ", " in ", "$", "$(", "..", "1..4096", "$T", "$TYPES", "A,B", ";", *_CASES)
-            ),
-            small=300,
-        ),
-        Reader(
-            "expressions",
-            _read_expression,
-            _encoded(expressions),
-            _encoded(("and", "or", "not", "(", ")", "'", '"', "u8", " ")),
-        ),
-        Reader(
-            "options",
-            _read_option,
-            _encoded(values),
-            _encoded(
-                (
-                    *(f"{name}=" for name in _OPTIONS),
-                    ":",
-                    "-",
-                    "+",
-                    ",",
-                    "/",
-                    ".",
-                    "e",
-                    "1",
-                    "9" * 5000,
-                    "_",
-                    "inf",
-                    "nan",
-                )
-            ),
-            refusals=(RestrideError, ArgumentTypeError),
-        ),
+        of("descriptors", _read_descriptor, _DESCRIPTORS, _DESCRIPTOR_TOKENS),
+        of("drawings", _draw, drawings, (*_DESCRIPTOR_TOKENS, "|"), small=300),
+        of("tags", _read_tag, _TAGS, in_tags),
+        of("layouts", _read_layout, layouts, in_layouts),
+        of("lines with layouts", _read_line, _LINES, _LINE_TOKENS),
+        of("cases", _read_case, _CASES, _CASE_TOKENS),
+        of("case files of 2,000 cases", _read_case_file, _CASE_FILES, in_files, small=300),
+        of("expressions", _read_expression, expressions, in_expressions),
+        of("options", _read_option, values, in_values, refusals=refusals),
     )
 
 
@@ -571,14 +536,10 @@ def _arrays(folder: Path) -> tuple[Reader, ...]:
         *("{", "}", "'descr'", "'fortran_order'", "'shape'", "True", "False", "(", ")", ",", "'<f4'", "'|O'", "'|V1'"),
         *("'<f1'", "'>c16'", "-1", "0", "4294967296", "9" * 400, "1e400", "L", "None", "[", "]", ":", "\n", "((" * 200),
     )
+    buffers = (b"f32[2,3]{1,0}\n" + bytes(24), b"u8[3]:a\nabc", b"f32[0]{0}\n", b"s8[2]{strides=(0)}\n7")
     return (
         Reader("npy files", file_reader("a.npy"), npys, _encoded(tokens), repair=_npy_repair),
-        Reader(
-            "bin files",
-            read_buffer,
-            (b"f32[2,3]{1,0}\n" + bytes(24), b"u8[3]:a\nabc", b"f32[0]{0}\n", b"s8[2]{strides=(0)}\n7"),
-            _encoded((*_DESCRIPTOR_TOKENS, "\n")),
-        ),
+        Reader("bin files", read_buffer, buffers, _encoded((*_DESCRIPTOR_TOKENS, "\n"))),
         # As many pixels as such short files can have take little memory.
         Reader("PNG files", file_reader("a.png"), _pngs(), repair=_png_repair, longest=256),
         Reader("JPEG files", file_reader("a.jpg"), _jpegs(), longest=1024),
@@ -608,10 +569,8 @@ def _naming_files(folder: Path) -> tuple[Reader, ...]:
         for path, element in ((folder / "secret.h5", _SECRET), (near / "b.h5", 0)):
             with h5py.File(path, "w") as file:
                 file["x"] = np.full(16, element, np.uint8)
-        with (
-            h5py.File(near / "a.h5", "w") as file,
-            suppress(ValueError, OSError, TypeError, RuntimeError),
-        ):  # no name of HDF5
+        # What is no name of HDF5 is refused by h5py.
+        with h5py.File(near / "a.h5", "w") as file, suppress(ValueError, OSError, TypeError, RuntimeError):
             if kind == "storage":
                 file.create_dataset("x", shape=(16,), dtype="u1", external=[(name, 0, 16)])
             elif kind == "link":
@@ -635,12 +594,8 @@ def _naming_files(folder: Path) -> tuple[Reader, ...]:
                 assert (near / name).resolve().is_relative_to(near.resolve())
 
     hdf5 = ("link\nb.h5", "virtual\nb.h5", "storage\n{}/near/a.bin", "soft\n/y")
-    parts = (
-        "link\n",
-        "virtual\n",
-        "storage\n",
-        *("..", "/", "{}", "secret.h5", "secret.bin", "a.h5", "/dev/zero", "%b"),
-    )
+    kinds = ("link\n", "virtual\n", "storage\n")
+    parts = (*kinds, "..", "/", "{}", "secret.h5", "secret.bin", "a.h5", "/dev/zero", "%b")
     ome = (
         '<OME xmlns="o"><Image><Pixels><TiffData><UUID FileName="../a.tif"/></TiffData></Pixels></Image></OME>',
         '<!DOCTYPE a [<!ENTITY b "cc"><!ENTITY d "&b;&b;&b;">]><OME><UUID FileName="&d;/&#47;x"/></OME>',
@@ -677,22 +632,17 @@ def _record() -> Record:
 
 
 def _measured() -> Record:
-    times: dict[str, Any] = {
-        "resident": {"restride": [1e-3, 2e-3], "copy": [1e-3], "numpy": 5e-3},
-        "kernel": {"restride": 1e-4},
-    }
+    resident: dict[str, Any] = {"restride": [1e-3, 2e-3], "copy": [1e-3], "numpy": 5e-3}
     goals = {"at most 2x numpy": {"met": True, "measured": "0.30x numpy"}}
+    figures = {"resident": resident, "kernel": {"restride": 1e-4}, "goals": goals}
     outcomes = (
-        Outcome("copy f32", Verdict.PASSED, group="copies", figures={**times, "goals": goals}),
+        Outcome("copy f32", Verdict.PASSED, group="copies", figures=figures),
         Outcome("numpy", Verdict.SKIPPED, "no", group="installed", figures={"status": "missing", "sizes": [1, 2]}),
     )
     options = {"repeat": 2, "measures": ["resident", "kernel"], "peers": {"numpy": "2"}, "small": True}
-    more: dict[str, Any] = {
-        "problems": ({"case": "a", "message": "b"},),
-        "not_run": {"torch": "not here"},
-        "warnings": ("busy",),
-    }
-    return replace(_record(), kind="bench", device=None, options=options, outcomes=outcomes, **more)
+    problems, not_run = ({"case": "a", "message": "b"},), {"torch": "not here"}
+    record = replace(_record(), problems=problems, not_run=not_run, warnings=("busy",))
+    return replace(record, kind="bench", device=None, options=options, outcomes=outcomes)
 
 
 def _audit() -> Record:
@@ -750,10 +700,8 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
     shaders.mkdir()
     code = modules.load_module("run_copy_32")
     (shaders / "copy.spv").write_bytes(code)
-    listed = {
-        "format": 2,
-        "modules": {"copy": {"sha256": hashlib.sha256(code).hexdigest(), "bytes": len(code), "defines": []}},
-    }
+    copy = {"sha256": hashlib.sha256(code).hexdigest(), "bytes": len(code), "defines": []}
+    listed = {"format": 2, "modules": {"copy": copy}}
     choices = {"device": "a device", "choices": {"elements": "apart", "transpose": "shared"}}
 
     known = {record.kind: record for record in (_record(), _measured(), _audit())}
@@ -790,10 +738,9 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
             modules.spirv_folder = folder_before
             modules.manifest.cache_clear()
 
+    records = _encoded(map(json_text, known.values()))
     return (
-        Reader(
-            "records", read_file, tuple(json_text(each).encode() for each in known.values()), is_json=True, small=300
-        ),
+        Reader("records", read_file, records, is_json=True, small=300),
         Reader("choices", read_choices, (json.dumps(choices).encode(),), is_json=True),
         Reader("module manifests", read_list, (json.dumps(listed).encode(),), is_json=True),
         Reader("selftests", read_selftest, (_selftest(),), is_json=True),
@@ -825,6 +772,7 @@ def _other_files(folder: Path) -> tuple[Reader, ...]:
         assert lines or not data.strip(), "nothing was read"
 
     code = tuple(modules.load_module(name) for name in ("run_copy_32", "digit_copy"))
+    kept = _encoded(("\n".join(_CASES), _CASES[0]))
 
     def read_interface(data: bytes) -> None:
         contract.require_interface(data, "run_copy_32")
@@ -835,13 +783,7 @@ def _other_files(folder: Path) -> tuple[Reader, ...]:
 
     return (
         Reader("pipeline caches", read_cache, (_digest_repair(bytes(96)), b""), repair=_digest_repair),
-        Reader(
-            "kept cases",
-            read_kept,
-            _encoded(("\n".join(_CASES), _CASES[0])),
-            _encoded(("\n", "\r", *_CASE_TOKENS)),
-            small=300,
-        ),
+        Reader("kept cases", read_kept, kept, _encoded(("\n", "\r", *_CASE_TOKENS)), small=300),
         Reader("SPIR-V interfaces", read_interface, code),
         Reader("SPIR-V constants", specialize, code),
     )

@@ -37,36 +37,37 @@ def test_both_spellings_of_a_storage_buffer_are_taken(build, environment):
 
 
 FLOAT16 = "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n"
+SUBGROUPS = "#extension GL_KHR_shader_subgroup_basic : require\n"
+IMAGE = "layout(binding = 0, r32ui) readonly uniform uimage2D src;\n"
+BUFFERS = "layout(std430, binding = 0) readonly buffer Src { uint words[]; } src[2];\n"
 WORDS = "layout(push_constant) uniform Push { %s } push;\n"
 
+
+def using(declared, used):
+    return KEEPS.replace(LINE, declared + LINE).replace("src[0];", used)
+
+
+def sized(text):
+    return KEEPS.replace("local_size_x = 128", text)
+
+
+N = "layout(constant_id = 0) const uint N = 2;\n"
+STRUCTURES = "struct S { uvec4 a; float b[3]; bool c; }; shared S s[513];\n"
+SETS_SIZE = "sets the local size; the contract has 0 NEIGHBOURS, .*: take 16 or above"
 BROKEN = {
-    "int64": (KEEPS.replace(LINE, INT64 + LINE).replace("src[0];", "uint(int64_t(src[0]) >> 3);"), "capability Int64"),
-    "float16": (
-        KEEPS.replace(LINE, FLOAT16 + LINE).replace("src[0];", "uint(float16_t(src[0]));"),
-        "capability Float16; the contract has Shader alone",
-    ),
-    "subgroups": (
-        KEEPS.replace(LINE, "#extension GL_KHR_shader_subgroup_basic : require\n" + LINE).replace(
-            "src[0];", "gl_SubgroupSize;"
-        ),
-        "capability GroupNonUniform;",
-    ),
-    "local size": (
-        KEEPS.replace("128", "64"),
-        r"local size \(64, 1, 1\); the contract has \(128, 1, 1\)",
-    ),
+    "int64": (using(INT64, "uint(int64_t(src[0]) >> 3);"), "capability Int64"),
+    "float16": (using(FLOAT16, "uint(float16_t(src[0]));"), "capability Float16; the contract has Shader alone"),
+    "subgroups": (using(SUBGROUPS, "gl_SubgroupSize;"), "capability GroupNonUniform;"),
+    "local size": (KEEPS.replace("128", "64"), r"local size \(64, 1, 1\); the contract has \(128, 1, 1\)"),
     "no local size": (KEEPS.replace(LINE, ""), r"local size \(1, 1, 1\); the contract has"),
-    "local size set later": (
-        KEEPS.replace("local_size_x = 128", "local_size_x_id = 20"),
-        r"local size \(1, 1, 1\); the contract has",
-    ),
+    "local size set later": (sized("local_size_x_id = 20"), r"local size \(1, 1, 1\); the contract has"),
     "local size by a constant of the contract": (
-        KEEPS.replace("local_size_x = 128", "local_size_x = 128, local_size_x_id = 0"),
-        "specialization constant 0 sets the local size; the contract has 0 NEIGHBOURS, .*: take 16 or above",
+        sized("local_size_x = 128, local_size_x_id = 0"),
+        f"specialization constant 0 {SETS_SIZE}",
     ),
     "local size by a constant between those of the contract": (
-        KEEPS.replace("local_size_x = 128", "local_size_x = 128, local_size_x_id = 7"),
-        "specialization constant 7 sets the local size; the contract has 0 NEIGHBOURS, .*: take 16 or above",
+        sized("local_size_x = 128, local_size_x_id = 7"),
+        f"specialization constant 7 {SETS_SIZE}",
     ),
     "local size as a built-in": (
         KEEPS.replace("128", "32").replace("src[0];", "gl_WorkGroupSize.x;"),
@@ -85,57 +86,41 @@ BROKEN = {
         r"binding 0 of descriptor set 0 is no storage buffer \(Uniform\)",
     ),
     "image": (
-        KEEPS.replace(SRC, "layout(binding = 0, r32ui) readonly uniform uimage2D src;\n").replace(
-            "src[0]", "imageLoad(src, ivec2(0)).x"
-        ),
+        KEEPS.replace(SRC, IMAGE).replace("src[0]", "imageLoad(src, ivec2(0)).x"),
         r"no storage buffer \(UniformConstant\)",
     ),
     "array of buffers": (
-        KEEPS.replace(SRC, "layout(std430, binding = 0) readonly buffer Src { uint words[]; } src[2];\n").replace(
-            "src[0]", "src[0].words[0]"
-        ),
+        KEEPS.replace(SRC, BUFFERS).replace("src[0]", "src[0].words[0]"),
         "binding 0 of descriptor set 0 is no storage buffer",
     ),
     "push constants": (
-        KEEPS.replace(LINE, LINE + WORDS % "uint a[20], b;").replace("src[0];", "push.b;"),
-        "push constants of 84 bytes; the contract has 80, 20 words",
+        using(WORDS % "uint a[20], b;", "push.b;"),
+        "push constants of 84 bytes; the contract has 80, 20 w",
     ),
     "push constants far apart": (
-        KEEPS.replace(LINE, LINE + WORDS % "layout(offset = 124) uint a;").replace("src[0];", "push.a;"),
+        using(WORDS % "layout(offset = 124) uint a;", "push.a;"),
         "push constants of 128 bytes",
     ),
-    "push constants in an array": (
-        KEEPS.replace(LINE, LINE + WORDS % "uvec4 a[8];").replace("src[0];", "push.a[7].x;"),
-        "push constants of 128 bytes",
-    ),
+    "push constants in an array": (using(WORDS % "uvec4 a[8];", "push.a[7].x;"), "push constants of 128 bytes"),
     "push constants as many as a constant says": (
-        KEEPS.replace(LINE, LINE + "layout(constant_id = 0) const uint N = 2;\n" + WORDS % "uint a[N];").replace(
-            "src[0];", "push.a[0];"
-        ),
+        using(N + WORDS % "uint a[N];", "push.a[0];"),
         "push constants of unknown size; the contract has 80 bytes",
     ),
     "constant": (
-        KEEPS.replace(LINE, LINE + "layout(constant_id = 8) const uint N = 0;\n").replace("src[0]", "N"),
+        using("layout(constant_id = 8) const uint N = 0;\n", "N;"),
         "specialization constant 8; the contract has 0 NEIGHBOURS, 1 EACH, 2 TOGETHER, 3 FULL, 15 RANK",
     ),
     "shared memory": (
-        KEEPS.replace(LINE, LINE + "shared uint a[4096]; shared bool b;\n").replace("src[0];", "a[src[0]] + uint(b);"),
+        using("shared uint a[4096]; shared bool b;\n", "a[src[0]] + uint(b);"),
         "shared memory of 16388 bytes; the contract has 16384, which every device has",
     ),
-    "shared memory in structures": (
-        KEEPS.replace(LINE, LINE + "struct S { uvec4 a; float b[3]; bool c; }; shared S s[513];\n").replace(
-            "src[0];", "s[src[0]].a.x;"
-        ),
-        "shared memory of 16416 bytes",
-    ),
+    "shared memory in structures": (using(STRUCTURES, "s[src[0]].a.x;"), "shared memory of 16416 bytes"),
     "shared memory as much as a constant says": (
-        KEEPS.replace(LINE, LINE + "layout(constant_id = 0) const uint N = 2;\nshared uint a[N];\n").replace(
-            "src[0];", "a[src[0]];"
-        ),
+        using(N + "shared uint a[N];\n", "a[src[0]];"),
         "shared memory of unknown size; the contract has 16384 bytes",
     ),
     "constant of another type": (
-        KEEPS.replace(LINE, LINE + "layout(constant_id = 0) const float X = 0;\n").replace("src[0]", "uint(X)"),
+        using("layout(constant_id = 0) const float X = 0;\n", "uint(X);"),
         "specialization constant 0 is float32",
     ),
 }
@@ -157,7 +142,7 @@ def test_as_much_shared_memory_as_every_device_has_may_be_used(build):
         ("shared uvec2 a[32][64];\n", "a[src[0]][0].x;"),
         ("struct S { uvec4 b; float c[4]; };\nshared S a[512];\n", "a[src[0]].b.x;"),
     ):
-        require_interface(build(KEEPS.replace(LINE, LINE + declared).replace("src[0];", used)), "strided_copy_32")
+        require_interface(build(using(declared, used)), "strided_copy_32")
 
 
 def test_decorations_in_groups_are_refused_for_they_hide_from_the_other_rules():
@@ -197,9 +182,7 @@ def test_what_is_right_for_one_module_may_be_wrong_for_another(build):
 
 
 def test_the_number_of_axes_is_a_constant_where_axes_are_walked(build):
-    code = build(
-        KEEPS.replace(LINE, LINE + "layout(constant_id = 15) const uint RANK = 0;\n").replace("src[0]", "RANK")
-    )
+    code = build(using("layout(constant_id = 15) const uint RANK = 0;\n", "RANK;"))
     require_interface(code, "strided_copy_32")
     for module in ("run_copy_32", "digit_copy", "digit_convert"):
         known = ", ".join(
