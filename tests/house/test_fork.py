@@ -28,7 +28,6 @@ CALLS = {
 def test_a_fork_while_other_threads_hold_every_lock(kernels, staging):
     out = passes(
         f"""
-        import signal
         from restride.runtime import instance
         calls = {CALLS}
         device = open_device(staging={staging})
@@ -40,23 +39,19 @@ def test_a_fork_while_other_threads_hold_every_lock(kernels, staging):
         held = list({{id(lock): lock for lock in held}}.values())
         for lock in held:
             lock.acquire()
+        def asks(call):
+            global device, session, memory, other
+            error = lost(lambda: eval(call))
+            assert "fork" in str(error) and 'multiprocessing_context="spawn"' in str(error), error
+            other.free()
+            del memory
+            gc.collect()
+            device.close()
+            del device, session, other
+            gc.collect()
+            sys.exit(0)
         for name, call in calls.items():
-            pid = os.fork()
-            if pid == 0:
-                signal.alarm(30)  # a hang is a death by signal 14
-                try:
-                    eval(call)
-                except DeviceLost as error:
-                    assert "fork" in str(error) and 'multiprocessing_context="spawn"' in str(error), error
-                    other.free()
-                    del memory
-                    gc.collect()
-                    device.close()
-                    del device, session, other
-                    gc.collect()
-                    sys.exit(0)
-                sys.exit(1)
-            print(name, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)  # or a child repeats it
+            print(name, exit_code_of_child(lambda: asks(call)), flush=True)  # or a child repeats it
         for lock in held:
             lock.release()
         device.wait()
@@ -71,15 +66,8 @@ def test_a_fork_while_another_thread_opens_the_first_device():
         """
         from restride.runtime import instance
         instance._lock.acquire()  # as the thread does that makes the instance
-        pid = os.fork()
-        if pid == 0:
-            try:
-                runtime.list_devices()
-            except DeviceLost:
-                sys.exit(0)
-            sys.exit(1)
+        print(exit_code_of_child(lambda: sys.exit(lost(runtime.list_devices) is None)))
         instance._lock.release()
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         runtime.list_devices()
         """
     )
@@ -89,7 +77,6 @@ def test_a_fork_while_another_thread_opens_the_first_device():
 def test_forks_while_threads_work(kernels):
     out = passes(
         """
-        import signal
         device = open_device()
         memory = device.allocate(4 * 8192)
         stop = threading.Event()
@@ -100,17 +87,8 @@ def test_forks_while_threads_work(kernels):
         for thread in threads:
             thread.start()
         time.sleep(0.1)
-        codes = []
-        for _ in range(10):
-            pid = os.fork()
-            if pid == 0:
-                signal.alarm(30)
-                try:
-                    device.read(memory, 0, memoryview(bytearray(16)))
-                except DeviceLost:
-                    os._exit(0)
-                os._exit(1)
-            codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        read = lambda: device.read(memory, 0, memoryview(bytearray(16)))
+        codes = [exit_code_of_child(lambda: lost(read)) for _ in range(10)]
         stop.set()
         for thread in threads:
             thread.join()
@@ -124,14 +102,11 @@ def test_forks_while_threads_work(kernels):
 def test_a_child_opens_its_own_device_if_the_parent_had_none(kernels):
     out = passes(
         """
-        pid = os.fork()
-        if pid == 0:
-            device = open_device()
-            memory = device.allocate(4 * 8192)
-            device.submit([slow()], [memory])
+        def opens():
+            device, memory = busy(1)
             device.wait()
             sys.exit(0)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        print(exit_code_of_child(opens))
         """,
         kernels,
     )

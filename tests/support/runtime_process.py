@@ -9,7 +9,7 @@ from support.process import captured
 from support.spirv_kernels import compile_kernels
 
 PRELUDE = """
-import gc, os, sys, threading, time, warnings
+import gc, os, signal, sys, threading, time, warnings
 from pathlib import Path
 import numpy as np
 import restride.runtime as runtime
@@ -27,6 +27,27 @@ def open_device(**options):
 def slow(words=8192, rounds=60000):
     bindings = (Binding(0, 4 * words, writes=True),)
     return KernelSpec("slow", (), (words, rounds), b"", (words // 64, 1, 1), bindings)
+
+def busy(count, **options):
+    device = open_device(**options)
+    memory = device.allocate(4 * 8192)
+    device.submit([slow()] * count, [memory])
+    return device, memory
+
+def exit_code_of_child(work):
+    # That of a fork that does this work, and dies by signal 14 if it hangs.
+    if not (pid := os.fork()):
+        signal.alarm(30)
+        work()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+def lost(work):
+    try:
+        work()
+    except DeviceLost as error:
+        return error
+    os._exit(1)
 """
 
 

@@ -362,6 +362,7 @@ HEADER = (4, 4, 8, 0, 0, 0, 0)
             "IDAT chunks have more data than the pixels of it",
         ),
         (png_of(HEADER, chunk(b"IDAT", zlib.compress(bytes(20))[:-4])), "IDAT chunks hold 20 of 20 bytes"),
+        (SIGNATURE + chunk(b"tEXt", b"a\0b") + png_of(HEADER, DATA)[8:], "a PNG image begins with its IHDR, not tEXt"),
         (png_of(HEADER, DATA, chunk(b"tEXt", b"a\0b"), DATA), "its IDAT chunk comes after its IDAT chunks"),
         (png_of(HEADER, DATA, chunk(b"tRNS", b"\0\0")), "its tRNS chunk comes after its IDAT chunks"),
         (png_of(HEADER, chunk(b"tRNS", b"\0"), DATA), "Truncated tRNS|tRNS chunk has 1 bytes, not 2|cannot identify"),

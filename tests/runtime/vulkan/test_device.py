@@ -19,9 +19,7 @@ kernels = runtime_process.kernels
 def test_exit_without_close_is_quiet(kernels):
     passes(
         """
-        device = open_device()
-        memory = device.allocate(4 * 8192)
-        device.submit([slow()] * 4, [memory])
+        device, memory = busy(4)
         other = open_device(staging=True)
         kept = other.allocate(100)
         """,
@@ -32,9 +30,7 @@ def test_exit_without_close_is_quiet(kernels):
 def test_exit_with_work_past_the_limit_is_quiet(kernels):
     passes(
         """
-        device = open_device(timeout=0.01)
-        memory = device.allocate(4 * 8192)
-        device.submit([slow()] * 20, [memory])
+        device, memory = busy(20, timeout=0.01)
         """,
         kernels,
     )
@@ -43,9 +39,7 @@ def test_exit_with_work_past_the_limit_is_quiet(kernels):
 def test_exit_in_the_middle_of_an_exception_is_quiet(kernels):
     done = run(
         """
-        device = open_device()
-        memory = device.allocate(4 * 8192)
-        device.submit([slow()], [memory])
+        device, memory = busy(1)
         raise SystemExit(7)
         """,
         kernels,
@@ -71,9 +65,7 @@ def test_devices_open_and_close_many_times(kernels):
 def test_close_while_another_thread_waits(kernels):
     out = passes(
         """
-        device = open_device()
-        memory = device.allocate(4 * 8192)
-        device.submit([slow()] * 8, [memory])
+        device, memory = busy(8)
         seen = []
         def wait():
             try:
@@ -97,10 +89,7 @@ def test_close_while_another_thread_waits(kernels):
 def test_an_interrupt_ends_a_wait_and_harms_nothing(kernels):
     out = passes(
         """
-        import signal
-        device = open_device()
-        memory = device.allocate(4 * 8192)
-        device.submit([slow()] * 8, [memory])
+        device, memory = busy(8)
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         try:
@@ -119,11 +108,8 @@ def test_an_interrupt_ends_a_wait_and_harms_nothing(kernels):
 def test_an_interrupted_close_is_heard_soon_and_the_next_one_closes(kernels):
     out = passes(
         """
-        import signal
         from restride.runtime.instance import open_devices
-        device = open_device()
-        memory = device.allocate(4 * 8192)
-        device.submit([slow()] * 8, [memory])
+        device, memory = busy(8)
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         try:
