@@ -91,24 +91,16 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
         ("f16[16,16,3,3]:OIhw8i16o2i", "f16[16,16,3,3]", "interleaved_copy"),
         ("u8[8,31]{0,1}", "u8[8,31]", "interleaved_copy"),
         ("u8[6,31]{0,1}", "u8[6,31]", "element_copy"),  # six rows beside each other are not whole words
+        # rows that begin inside a chunk are not moved by 16 bytes
+        ("u8[3,5,32]{strides=(1,97,3)}", "u8[3,5,32]{strides=(160,32,1)}", "interleaved_copy"),
+        ("u8[3,5,32]{strides=(160,32,1)}", "u8[3,5,32]{strides=(1,97,3)}", "interleaved_copy"),
+        ("u8[5,32]{strides=(48,-1),offset=32}", "u8[5,32]", "interleaved_copy"),
+        ("f32[64,128,4]", "f32[64,128,4]{2,0,1}", "strided_copy_128"),  # elements of 16 bytes have no transpose
     ],
 )
 def test_narrow_elements_go_in_whole_words_where_they_can(src, dst, shader):
     (kernel,) = copied(src, dst, ROOMY)
     assert kernel.shader == shader
-
-
-@pytest.mark.parametrize(
-    ("src", "dst"),
-    [
-        ("u8[3,5,32]{strides=(1,97,3)}", "u8[3,5,32]{strides=(160,32,1)}"),
-        ("u8[3,5,32]{strides=(160,32,1)}", "u8[3,5,32]{strides=(1,97,3)}"),
-        ("u8[5,32]{strides=(48,-1),offset=32}", "u8[5,32]"),
-    ],
-)
-def test_rows_that_begin_inside_a_chunk_are_not_moved_by_16_bytes(src, dst):
-    (kernel,) = copied(src, dst, ROOMY)
-    assert kernel.shader == "interleaved_copy"
 
 
 @pytest.mark.parametrize(("elements", "words"), [("neighbours", 4), ("apart", 2)])
@@ -366,11 +358,6 @@ def test_pixels_go_by_one_group_where_invocations_are_to_be_many(src, dst):
         groups[invocations] = kernel.constant("GROUPS"), kernel.pushed("pieces")
     assert (groups["few"][0], groups["many"][0]) == (4, 1)
     assert groups["many"][1] > 3 * groups["few"][1]
-
-
-def test_elements_of_16_bytes_have_no_transpose():
-    (kernel,) = copied("f32[64,128,4]", "f32[64,128,4]{2,0,1}", ROOMY)
-    assert kernel.shader == "strided_copy_128"
 
 
 def test_axes_are_told_by_the_storage_buffer_and_their_number_by_a_constant():
