@@ -95,7 +95,7 @@ BROKEN = {
     ),
     "push constants": (
         using(WORDS % "uint a[20], b;", "push.b;"),
-        "push constants of 84 bytes; the contract has 80, 20 w",
+        "push constants of 84 bytes; the contract has 80, 20 words",
     ),
     "push constants far apart": (
         using(WORDS % "layout(offset = 124) uint a;", "push.a;"),
