@@ -56,7 +56,7 @@ uint src_offset, dst_offset, chunk;
 
 // Loads the words of a row from element `lowest` on into `loaded`, from index `place` on. Reads only words that hold some of the
 // elements `bottom` to `top`. `lowest` may be less than `bottom`, even negative.
-void load_anywhere(uint place, uint lowest, uint bottom, uint top) {
+void load_row_words(uint place, uint lowest, uint bottom, uint top) {
     uint first = bottom / LANES;
     int most = int(top / LANES - first);
     int before = int((lowest % LANES + (bottom - lowest)) / LANES);
@@ -103,9 +103,9 @@ void load_rows(int before, int bottom, int top, bool is_after) {
         if (WHOLE_LOADS) {
             load_whole(place, BACKWARDS ? lowest : offset, is_after);
         } else if (BACKWARDS) {
-            load_anywhere(place, lowest, of_top, of_bottom);
+            load_row_words(place, lowest, of_top, of_bottom);
         } else {
-            load_anywhere(place, lowest, of_bottom, of_top + min(SRC_CHANNELS, CHANNELS) - 1);
+            load_row_words(place, lowest, of_bottom, of_top + min(SRC_CHANNELS, CHANNELS) - 1);
         }
     }
 }

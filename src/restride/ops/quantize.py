@@ -137,7 +137,7 @@ def quantizing(
     require_word("saturate", saturate, (True, False))
     asked = _quantized_type(zero_point) if dtype is None else dtype
     is_default = asked is None and out is None
-    result = _type_of(asked, out, layout, desc, "u8")
+    result = _type_of_result(asked, out, layout, desc, "u8")
     _require_quantized("the result of quantize", result)
     scales, zero_points, group_sizes = _entries(scale, zero_point, axis, block_size, desc)
     numbers = Numbers(
@@ -204,7 +204,7 @@ def dequantizing(
     out: Tensor | None = None,
 ) -> Reordering:
     """``dequantize`` for a source with the element type and sizes of ``desc``, as arguments of ``reorder``."""
-    result = _type_of(dtype, out, layout, desc, "f32")
+    result = _type_of_result(dtype, out, layout, desc, "f32")
     _require_quantized("the source of dequantize", desc.dtype)
     _require_float("dequantize", result)
     scales, zero_points, group_sizes = _entries(scale, zero_point, axis, block_size, desc)
@@ -283,7 +283,7 @@ def normalizing(
     out: Tensor | None = None,
 ) -> Reordering | LookingUp:
     """``normalize`` for a source with the element type and sizes of ``desc``, as a reorder or a look-up."""
-    result = _type_of(dtype, out, layout, desc, "f32")
+    result = _type_of_result(dtype, out, layout, desc, "f32")
     _require_float("normalize", result)
     require_word("like", like, (None, *ORDERS))
     _require_use_of_axis(axis, mean, std, desc)
@@ -405,7 +405,7 @@ def _quantized_type(zero_point: object) -> DType | None:
     return dtype
 
 
-def _type_of(
+def _type_of_result(
     dtype: DTypeLike | None, out: Tensor | None, layout: Layout, desc: TensorDesc, default: DTypeLike
 ) -> DType:
     """The element type of the result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or ``default``."""
