@@ -815,7 +815,7 @@ NO_EFFECT: list[tuple[str, str, dict[str, Any], Refused | Kept]] = [
     ("resample", "nearest", {}, Refused("floor", "nearest 'floor' goes with mode 'nearest'")),
     ("resample", "roi", {}, Refused((0, 0, 1, 1), "roi goes with coordinates 'tf_crop_and_resize'")),
     ("resample", "extrapolation_value", {}, Refused(4, "goes with coordinates 'tf_crop_and_resize'")),
-    ("resample", "antialias", {"mode": "nearest"}, Refused(True, "antialias goes with mode 'linear' or 'cubic'")),
+    ("resample", "antialias", {"mode": "nearest"}, Refused(True, "antialias True goes with mode 'linear' or 'cubic'")),
     ("resample", "antialias", {"sizes": (12, 16)}, Kept(True, "an axis that grows has nothing to average, as in ONNX")),
     ("resample", "exclude_outside", {}, Kept(True, "ONNX allows it in mode linear, where the edge repeats either way")),
     ("resample", "exclude_outside", {"mode": "area"}, Refused(True, "goes with mode 'linear' or 'cubic'")),

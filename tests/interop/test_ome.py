@@ -529,7 +529,7 @@ REFUSED = {
         "shards": (1, 1, 8, 12),
     },
     r"mode 'box' is not one of": {"mode": "box"},
-    r"antialias goes with mode 'linear' or 'cubic', not 'area_weighted'": {"antialias": True},
+    r"antialias True goes with mode 'linear' or 'cubic', not 'area_weighted'": {"antialias": True},
     r"like 'pillow' resizes two axes, not 3": {"like": "pillow", "z_factor": 0.5, "levels": 2},
     r"labels must have names of letters, .*, got '../x'": {"labels": {"../x": CELLS}},
     r"labels 'a' must be integers of the sizes \(5, 45, 70\) of axes 'zyx', got u8\[5,45\]": {

@@ -421,7 +421,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device, sa
         ),
         ({"coordinates": "asymmetric", "boxes": [(0.5, 0, 1, 1)]}, f"coordinates 'asymmetric' {OF_INTEGERS}{OF_IMAGE}"),
         ({"coordinates": "tf_crop_and_resize"}, "goes with boxes of floats"),
-        ({"mode": "area", "antialias": True}, "antialias goes with mode 'linear' or 'cubic'"),
+        ({"mode": "area", "antialias": True}, "antialias True goes with mode 'linear' or 'cubic'"),
         ({"mean": 0.5, "src_scale": 2}, "mean and std say scales and zero points, and so does src_scale"),
         ({"mean": 0.5, "dtype": "u8"}, "mean and std make floats, and dtype is u8"),
         ({"std": (1, 0, 1)}, "std must be finite and not 0"),

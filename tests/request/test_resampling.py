@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from restride.errors import DescriptorError
-from restride.request import Request, read_request
+from restride.request import Request, Rules, read_request
 from restride.request.resampling import require_elements, require_products
 
 
@@ -16,7 +16,7 @@ def test_a_checked_request_has_words_and_numbers_alone() -> None:
         Request(scales=(0.1, 2), axes=(-1, 0), mode="BICUBIC", like="pillow", antialias=True), 3, "u8"
     )
     assert (checked.axes, checked.sizes, checked.scales) == ((2, 0), None, (0.1, 2))
-    assert (checked.mode, checked.cubic_a, checked.antialias) == ("cubic", -0.5, True)
+    assert checked.rules == Rules("cubic", cubic_a=-0.5, antialias=True, exclude_outside=True)
     assert library is not None
     assert (library.like, library.mode, library.dtype, library.old) == ("pillow", "bicubic", "u8", ())
 

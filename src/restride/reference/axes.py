@@ -138,16 +138,13 @@ def _how(
     roi = None if request.roi is None else [_decimal(edge) for edge in request.roi]
     inputs = _or_default(request.input_offsets, HALF, count)
     outputs = _or_default(request.output_offsets, -HALF, count)
-    rules = request._replace(
-        axes=(), sizes=None, scales=None, roi=None, input_offsets=None, output_offsets=None, window=None
-    )
     return tuple(
         ResampledAxis(
             old[k],
             new[k],
             scales[k],
-            rules,
-            _decimal(request.cubic_a),
+            request.rules,
+            _decimal(request.rules.cubic_a),
             roi=None if roi is None else (roi[k], roi[k + count]),
             offsets=(inputs[k], outputs[k]) if has_offsets(request) else None,
         )

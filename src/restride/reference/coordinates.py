@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from restride.request import CheckedRequest
+from restride.request import Rules
 
 HALF = Fraction(1, 2)
 
@@ -22,15 +22,15 @@ HALF = Fraction(1, 2)
 class ResampledAxis:
     """One axis of a resampling, with those values of the rules that callers pass for each axis.
 
-    scale: output elements for each source element, ``size / source_size`` unless the caller chose it. rules: the words
-    of the request, for all axes. cubic_a: its exact number. roi: the first and last edge of tf_crop_and_resize.
+    scale: output elements for each source element, ``size / source_size`` unless the caller chose it. rules: those of
+    all axes. cubic_a: its exact number. roi: the first and last edge of tf_crop_and_resize.
     offsets: DirectML's input and output offset, which replace the rule.
     """
 
     source_size: int
     size: int
     scale: Fraction
-    rules: CheckedRequest
+    rules: Rules
     cubic_a: Fraction
     roi: tuple[Fraction, Fraction] | None = None
     offsets: tuple[Fraction, Fraction] | None = None

@@ -195,7 +195,7 @@ class ResampleCall:
     @property
     def moves(self) -> bool:
         """True if elements are moved unchanged, whatever their type."""
-        return self.axes.request.mode == "nearest"
+        return self.axes.request.rules.mode == "nearest"
 
     @property
     def rounding_between(self) -> str | None:
@@ -248,7 +248,7 @@ def _checked(array: Array, first: Request, arguments: dict[str, Any]) -> Resampl
     dtype = arguments.pop("dtype", None)
     resampled = resampled_axes(array, first._replace(**arguments))
     weighted, answer = weighted_axes(resampled)
-    moves = resampled.request.mode == "nearest"
+    moves = resampled.request.rules.mode == "nearest"
     if not moves and array.dtype == np.float64 and says_f32(dtype, steps.get("out")):
         array = convert(array, as_dtype("f32"))
         resampled = replace(resampled, array=array)

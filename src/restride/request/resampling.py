@@ -33,13 +33,19 @@ NEAREST_RULES: tuple[NearestRule, ...] = get_args(NearestRule)
 AspectPolicy: TypeAlias = Literal["stretch", "not_larger", "not_smaller"]
 POLICIES: tuple[AspectPolicy, ...] = get_args(AspectPolicy)
 
-DEFAULTS: dict[str, Any] = {
-    "mode": "linear",
-    "coordinates": "half_pixel",
-    "nearest": "half_up",
-    "cubic_a": -0.75,
-    "antialias": False,
-    "exclude_outside": False,
+
+class Rules(NamedTuple):
+    """The arguments that give elements their weights, in our own words, with our defaults; all axes share them."""
+
+    mode: str = "linear"
+    coordinates: str = "half_pixel"
+    nearest: str = "half_up"
+    cubic_a: float = -0.75
+    antialias: bool = False
+    exclude_outside: bool = False
+
+
+DEFAULTS: dict[str, Any] = Rules._field_defaults | {
     "roi": None,
     "keep_aspect_ratio_policy": "stretch",
     "input_offsets": None,
@@ -102,6 +108,11 @@ class Request(NamedTuple):
     window: Iterable[slice | None] | None = None
     source_sizes: Iterable[SupportsIndex] | None = None
 
+    @property
+    def rules(self) -> Rules:
+        """The rules of a request that ``read_words`` returned."""
+        return Rules(*[getattr(self, name) for name in Rules._fields])
+
 
 class CheckedRequest(NamedTuple):
     """The arguments of a ``Request``, checked, in our own words and with all defaults. It derives nothing from them.
@@ -115,12 +126,7 @@ class CheckedRequest(NamedTuple):
     axes: tuple[int, ...]
     sizes: tuple[int, ...] | None
     scales: tuple[Exact, ...] | None
-    mode: str
-    coordinates: str
-    nearest: str
-    cubic_a: float
-    antialias: bool
-    exclude_outside: bool
+    rules: Rules
     extrapolation_value: float
     roi: tuple[Exact, ...] | None
     keep_aspect_ratio_policy: str
@@ -169,7 +175,7 @@ def _read_words(like: Any, dtype: str, *rules: Any) -> tuple[dict[str, Any], Lib
     plain = Request(**read)
     _require_words(plain)
     _require_agreement(plain)
-    return read, library
+    return read | {"cubic_a": float(plain.cubic_a)} | {name: bool(read[name]) for name in _FLAGS}, library
 
 
 def read_request(request: Request, rank: int, dtype: str) -> tuple[CheckedRequest, LibraryRequest | None]:
@@ -213,12 +219,7 @@ def read_request(request: Request, rank: int, dtype: str) -> tuple[CheckedReques
         axes,
         sizes,
         scales,
-        words.mode,
-        words.coordinates,
-        words.nearest,
-        float(words.cubic_a),
-        bool(words.antialias),
-        bool(words.exclude_outside),
+        words.rules,
         fill,
         _per_axis("roi", words.roi, 2 * count),
         words.keep_aspect_ratio_policy,
@@ -346,12 +347,23 @@ def _part(argument: str, part: object, size: int) -> range:
 
 # Known words, and words that fit together. An argument without effect is refused, because its caller expects an effect.
 
-_WORDS = {
+WORDS: dict[str, tuple[str, ...]] = {
     "mode": MODES,
     "coordinates": COORDINATES,
     "nearest": NEAREST_RULES,
     "keep_aspect_ratio_policy": POLICIES,
 }
+"""The words that an argument may have."""
+
+_FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool)]
+
+MODES_OF = {
+    "antialias": ("linear", "cubic"),
+    "exclude_outside": ("linear", "cubic"),
+    "nearest": ("nearest",),
+    "cubic_a": ("cubic",),
+}
+"""The modes that an argument goes with; one that is missing here goes with every mode."""
 
 _ELSEWHERE = {
     "mode": {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic", "nearest_exact": "nearest"},
@@ -370,7 +382,7 @@ def word_elsewhere(argument: str, value: object) -> str:
     if not isinstance(value, str):
         is_constant = argument == "mode" and isinstance(value, int)
         return "; the constants of a library go with like='pillow' or like='opencv'" if is_constant else ""
-    known = tuple(LIBRARIES) if argument == "like" else _WORDS.get(argument, ())
+    known = tuple(LIBRARIES) if argument == "like" else WORDS.get(argument, ())
     plain = value.strip().lower().replace("-", "_").replace(" ", "_")
     if argument == "mode" and plain.startswith("lanczos"):
         return Message.of(
@@ -383,27 +395,25 @@ def word_elsewhere(argument: str, value: object) -> str:
 
 
 def _require_words(choice: Request) -> None:
-    for argument, known in _WORDS.items():
+    for argument, known in WORDS.items():
         value = getattr(choice, argument)
         if not isinstance(value, str) or value not in known:
             raise DescriptorError(
                 f"{argument} {value!r} is not one of {', '.join(map(repr, known))}{word_elsewhere(argument, value)}"
             )
-    for argument in ("antialias", "exclude_outside", "recompute_scale_factor"):
+    for argument in _FLAGS:
         if not isinstance(getattr(choice, argument), bool | np.bool_):
             raise DescriptorError(f"{argument} must be True or False, got {getattr(choice, argument)!r}")
 
 
 def _require_agreement(choice: Request) -> None:
     """Refuse arguments that contradict each other, or would have no effect."""
-    for argument in ("antialias", "exclude_outside"):
-        if getattr(choice, argument) and choice.mode not in ("linear", "cubic"):
-            raise DescriptorError(f"{argument} goes with mode 'linear' or 'cubic', not {choice.mode!r}")
     finite("cubic_a", choice.cubic_a)
-    for argument, mode in (("nearest", "nearest"), ("cubic_a", "cubic")):
+    for argument, modes in MODES_OF.items():
         value = getattr(choice, argument)
-        if value != DEFAULTS[argument] and choice.mode != mode:
-            raise DescriptorError(f"{argument} {value!r} goes with mode {mode!r}, not {choice.mode!r}")
+        if value != DEFAULTS[argument] and choice.mode not in modes:
+            known = " or ".join(map(repr, modes))
+            raise DescriptorError(f"{argument} {value!r} goes with mode {known}, not {choice.mode!r}")
     is_area = choice.mode in AREA_MODES
     if choice.coordinates != "half_pixel" and (has_offsets(choice) or is_area):
         others = "input_offsets and output_offsets say" if has_offsets(choice) else f"mode {choice.mode!r} says"

@@ -290,8 +290,9 @@ def summed_by_filters(boxes: Boxes, extents: Sequence[tuple[int, int]], request:
         UnsupportedError: one output reads more than an invocation sums.
     """
     if boxes.is_exact:
+        rules = request.rules
         rows: list[tuple[Rows, ...]] = [
-            (rows_of_sizes(request, old[0], new[0]), rows_of_sizes(request, old[1], new[1]))
+            (rows_of_sizes(rules, old[0], new[0]), rows_of_sizes(rules, old[1], new[1]))
             for old, new in zip(boxes.sizes, boxes.resized, strict=True)
         ]
     else:

@@ -28,12 +28,12 @@ _MAX_IN_64_BITS = 1 << 20
 def centres(filter_: Filter) -> tuple[Array, int]:
     """The centre of every output, as numerators and their common denominator."""
     before, size = filter_.source_size, filter_.size
-    if filter_.mode not in AREA_MODES or size >= before:
+    if filter_.rules.mode not in AREA_MODES or size >= before:
         along = line_of_centres(filter_)
         return along.numerators(np.arange(size), size), along.denominator
     index = np.arange(size).astype(np.int64 if before < _MAX_IN_64_BITS else object)
     first, last = index * before // size, -(-(index + 1) * before // size) - 1
-    if filter_.mode == "area":
+    if filter_.rules.mode == "area":
         return first + last, 2
     # Elements are numbered from ``first``. In units of 1 / size each has the weight ``size``, except that the parts of
     # the first and the last one outside of the output do not count.
@@ -49,13 +49,13 @@ def line_of_centres(filter_: Filter) -> Line:
     an output's cell, at most 1/8 element from its centre of mass. If least squares miss a centre of "area" by more than
     half an element (by up to 0.56 for factors close to 1), "area" gets the line of half_pixel too, which never misses.
     """
-    if filter_.mode == "nearest":
-        return _line_of_nearest(filter_.nearest, filter_.line)
+    if filter_.rules.mode == "nearest":
+        return _line_of_nearest(filter_.rules.nearest, filter_.line)
     before, size = filter_.source_size, filter_.size
-    if filter_.mode not in AREA_MODES or not before or not size:
+    if filter_.rules.mode not in AREA_MODES or not before or not size:
         return filter_.line
     half_pixel = line("half_pixel", Ends(before, size, Fraction(size, before)))
-    if filter_.mode == "area_weighted" or size >= before or before % size == 0:
+    if filter_.rules.mode == "area_weighted" or size >= before or before % size == 0:
         return half_pixel
     # Output o covers o I / O to (o + 1) I / O. These ends are rounded down and up to whole elements, which moves the
     # centre.

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.dtypes import Array
-from restride.request import AREA_MODES
+from restride.request import AREA_MODES, Rules
 from restride.weights.coordinates import Line
 from restride.weights.rows import Rows, Taps, are_few
 
@@ -38,43 +38,42 @@ class Filter(NamedTuple):
     """The rule by which an axis of ``source_size`` elements becomes one of ``size``.
 
     shrink: output elements per source element where the filter is widened against aliasing, below 1; else 1.
-    extrapolates: outputs that read beyond the centres of the first and last element take an extrapolation value, and
-        their gradient is dropped.
     """
 
-    mode: str
     source_size: int
     size: int
     line: Line
-    nearest: str = "half_up"
-    cubic_a: float = -0.75
+    rules: Rules
     shrink: Fraction = Fraction(1)
-    exclude_outside: bool = False
-    extrapolates: bool = False
 
     def __hash__(self) -> int:
         """Hash only the numbers that usually differ: hashing fractions is slow."""
         return hash((self.source_size, self.size, self.line.start))
 
     @property
+    def extrapolates(self) -> bool:
+        """True if outputs that read beyond the centres of the first and last element take an extrapolation value."""
+        return self.rules.coordinates == "tf_crop_and_resize"
+
+    @property
     def is_identity(self) -> bool:
         """True when every output index is the source index."""
         if self.source_size != self.size:
             return False
-        return self.mode in AREA_MODES or (self.line.is_identity and self.shrink == 1)
+        return self.rules.mode in AREA_MODES or (self.line.is_identity and self.shrink == 1)
 
     @property
     def reach(self) -> int:
         """Maximum number of indices that the filter of one row reaches on an endless axis."""
-        if self.mode == "nearest":
+        if self.rules.mode == "nearest":
             return 1
-        if self.mode in AREA_MODES:
+        if self.rules.mode in AREA_MODES:
             # The maximum of ceil((o + 1) I / O) - floor(o I / O), where o I / O is furthest past an integer: 3 for 5 ->
             # 3.
             common = math.gcd(self.source_size, self.size)
             return 1 - (common - self.source_size) // max(self.size, 1)
         # The largest number of integers in an open interval of twice the radius. The radius is _RADIUS / shrink.
-        return -(-2 * _RADIUS[self.mode] * self.shrink.denominator // self.shrink.numerator)
+        return -(-2 * _RADIUS[self.rules.mode] * self.shrink.denominator // self.shrink.numerator)
 
     @property
     def inside(self) -> range:
@@ -97,7 +96,7 @@ def filter_rows(filter_: Filter) -> Rows:
         filter_.source_size,
         filter_.size,
         taps,
-        filter_.mode == "nearest",
+        filter_.rules.mode == "nearest",
         is_identity=filter_.is_identity,
         inside=filter_.inside if filter_.extrapolates else None,
         at_once=are_few(filter_.size, taps),
@@ -113,8 +112,8 @@ def _compute_filter(filter_: Filter, index: npt.NDArray[np.int64], weighs: bool)
     reach, line = filter_.reach, filter_.line
     source_size, size = filter_.source_size, filter_.size
     axis = _Axis(line.denominator, source_size, size, min(reach, source_size))
-    if filter_.mode in AREA_MODES:
-        return _area(axis, reach, index, weighs, by_share=filter_.mode == "area_weighted")
+    if filter_.rules.mode in AREA_MODES:
+        return _area(axis, reach, index, weighs, by_share=filter_.rules.mode == "area_weighted")
     # Python's integers are used if 64 bits might not hold what is computed from these numbers.
     last, beyond = (source_size - 1) * axis.one, (reach + 1) * axis.one
     is_wide = (last + beyond) * 8 * max(filter_.shrink.numerator, filter_.shrink.denominator) >= 1 << 63
@@ -134,11 +133,11 @@ class _Axis(NamedTuple):
 
 
 def are_alike(filters: Sequence[Filter]) -> bool:
-    """True if ``rows_of_all`` accepts these: one mode and width, no rule for the outside, and 64 bits suffice."""
+    """True if ``rows_of_all`` accepts these: the same rules and width, none for the outside, and 64 bits suffice."""
     one = filters[0]
-    if one.mode in AREA_MODES or any(each[4:] != one[4:] or each.mode != one.mode for each in filters):
+    if one.rules.mode in AREA_MODES or any((each.rules, each.shrink) != (one.rules, one.shrink) for each in filters):
         return False
-    if one.shrink != 1 or one.exclude_outside or one.extrapolates:
+    if one.shrink != 1 or one.rules.exclude_outside or one.extrapolates:
         return False
     source, size = max(each.source_size for each in filters), max(each.size for each in filters)
     lines = [each.line for each in filters]
@@ -165,13 +164,13 @@ def rows_of_all(filters: Sequence[Filter], index: npt.NDArray[np.int64], least: 
 
 def _rows_at(choice: Filter, axis: _Axis, positions: Array, taps: int, weighs: bool) -> Taps:
     """Rows of ``taps`` taps that read at ``positions / axis.one``. choice: one of the filters, for what all share."""
-    one, shrink, reach = axis.one, choice.shrink, choice.reach
-    if choice.mode == "nearest":
-        return Taps(_on_axis(nearest(choice.nearest, positions, one), axis))
-    if reach == taps == 2 and weighs and not choice.exclude_outside:
+    one, rules, shrink, reach = axis.one, choice.rules, choice.shrink, choice.reach
+    if rules.mode == "nearest":
+        return Taps(_on_axis(nearest(rules.nearest, positions, one), axis))
+    if reach == taps == 2 and weighs and not rules.exclude_outside:
         return _linear_rows(axis, positions)
     # Index of the first tap: the first integer above s - _RADIUS / shrink.
-    begins = positions * shrink.numerator - _RADIUS[choice.mode] * shrink.denominator * one
+    begins = positions * shrink.numerator - _RADIUS[rules.mode] * shrink.denominator * one
     lowest = (begins // (one * shrink.numerator) + 1).astype(np.int64, copy=False)
     first = _on_axis(lowest, axis)
     if not weighs:
@@ -182,10 +181,10 @@ def _rows_at(choice: Filter, axis: _Axis, positions: Array, taps: int, weighs: b
     # Distances are in output elements if the filter is widened.
     distance = abs(to_lowest[..., np.newaxis] + tap * unit_of_tap) * shrink.numerator
     unit = unit_of_tap * shrink.denominator
-    weights = triangle(distance, unit) if choice.mode == "linear" else keys(distance, unit, choice.cubic_a)
+    weights = triangle(distance, unit) if rules.mode == "linear" else keys(distance, unit, rules.cubic_a)
     if shrink != 1:
         weights /= weights.sum(axis=-1, keepdims=True)
-    if choice.exclude_outside:
+    if rules.exclude_outside:
         indices = lowest[:, np.newaxis] + np.arange(reach)
         present = np.where((indices >= 0) & (indices < axis.source_size), weights, 0.0)
         total = present.sum(axis=1, keepdims=True)
