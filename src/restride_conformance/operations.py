@@ -27,10 +27,11 @@ from restride.ops.take import PAD_MODES
 from restride.plan.lookup import ENTRIES, INDEXED
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.reference.comparison import flush_limits
-from restride.request import COORDINATES, LIBRARIES, NEAREST_RULES, POLICIES, Request
+from restride.request import DEFAULTS, LIBRARIES, MODES, Request
 from restride.request.arithmetic import ROUNDINGS, Numbers, arithmetic
 from restride.request.boxes import FLIPS, PLACES, UNITS
 from restride.request.boxes import read_boxes as read_edges
+from restride.request.resampling import MODES_OF, WORDS, FilterArguments, RuleArguments
 from restride.tensor.tensor import Tensor
 from restride.weights import Resizing, resizing
 from restride_conformance import fill
@@ -364,20 +365,20 @@ class CheckedReorder(_Converting):
 _MODE = Parameter("mode", str, required=True, moves=False)
 _LIKE = Parameter("like", OneOf("like", *LIBRARIES), moves=False)
 _AXES = Parameter("axes", read_integers, changed_axes, required=True, canonical=from_0)
-_RULES = (
-    word("coordinates", *COORDINATES),
-    word("nearest", *NEAREST_RULES),
-    Parameter("cubic_a", read_number, -0.75, moves=False),
-    word("antialias", "no", "yes", moves=False),
-    word("exclude_outside", "no", "yes", moves=False),
-)
+
+
+def _parameter(name: str) -> Parameter:
+    """The parameter for an argument of ``rs.resample``: a word, yes or no, a number, or several."""
+    default, moves = DEFAULTS[name], "nearest" in MODES_OF.get(name, MODES)
+    if name in WORDS or isinstance(default, bool):
+        return word(name, *WORDS.get(name, ("no", "yes")), moves=moves)
+    return Parameter(name, read_numbers if default is None else read_number, default, moves=moves)
+
+
+_RULES = tuple(_parameter(name) for name in FilterArguments.__annotations__ if name != "like")
 _SAMPLING = (
     Parameter("scales", read_numbers),
-    *_RULES,
-    Parameter("roi", read_numbers),
-    Parameter("input_offsets", read_numbers),
-    Parameter("output_offsets", read_numbers),
-    word("recompute_scale_factor", "no", "yes"),
+    *(_parameter(name) for name in RuleArguments.__annotations__ if name != "like"),
 )
 """Parameters shared by a resampling and its transpose: the arguments of ``rs.resample`` with the same names."""
 
@@ -419,7 +420,7 @@ class CheckedResample(_Sampling):
         Parameter("sizes", read_integers),
         *_SAMPLING,
         Parameter("extrapolation_value", read_number, 0.0, moves=False),
-        word("keep_aspect_ratio_policy", *POLICIES),
+        _parameter("keep_aspect_ratio_policy"),
         Parameter("window", Window.read),
         *_SCALES,
         _SUM,
