@@ -732,10 +732,8 @@ DOORS |= {
         },
         "zarr",
     ),
-    "interop.torch.resample": Door(
-        in_framework("torch"), {**WHERE, "mode": ({}, "cubic"), "device": ({}, OTHER)}, "torch"
-    ),
-    "interop.jax.resample": Door(in_framework("jax"), {**WHERE, "mode": ({}, "cubic"), "device": ({}, OTHER)}, "jax"),
+    "interop.torch.resample": Door(in_framework("torch"), WHERE | RULES | {"device": ({}, OTHER)}, "torch"),
+    "interop.jax.resample": Door(in_framework("jax"), WHERE | RULES | {"device": ({}, OTHER)}, "jax"),
     "interop.video.Video": Door(video, {"ahead": ({}, Refused(0, "ahead must be 1 or more"))}, "av"),
     "vision.Processor.__call__": Door(
         image_processor, {"return_tensors": ({}, "restride"), "dtype": ({}, "f16"), "device": ({}, OTHER)}

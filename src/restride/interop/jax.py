@@ -9,7 +9,7 @@ from typing import SupportsIndex, Unpack
 
 import numpy as np
 
-from restride.arguments import RealNumber
+from restride.arguments import RealNumber, list_arguments
 from restride.dtypes import Array
 from restride.errors import DescriptorError, needed_package
 from restride.interop.linear import LinearMap, linear_map
@@ -21,6 +21,7 @@ with needed_package("restride.interop.jax", "jax", "jax"):
     import jax
 
 
+@list_arguments(RuleArguments, {})
 def resample(
     x: jax.Array | Array,
     sizes: Iterable[SupportsIndex] | None = None,
@@ -47,8 +48,7 @@ def resample(
         axes: as in ``rs.resample``.
         mode: as in ``rs.resample``; every mode is linear in ``x``.
         device: where to compute; default: ``rs.default_device()``.
-        rules: ``coordinates``, ``nearest``, ``cubic_a``, ``antialias``, ``exclude_outside``, ``roi``,
-            ``input_offsets``, ``output_offsets``, ``recompute_scale_factor`` and ``like``, as in ``rs.resample``.
+        rules: those of ``rs.resample`` that ``rs.resample_backward`` takes too.
 
     Raises:
         DescriptorError: ``x`` is no array, or ``rs.resample`` raises it.

@@ -117,7 +117,7 @@ def pyramid(
         devices: as in ``rs.stream``.
         progress: show the progress on stderr.
         mode: as in ``rs.resample``; default: "area_weighted", or that of ``like``.
-        rules: other arguments of ``rs.resample``: coordinates, nearest, cubic_a, antialias, exclude_outside, like.
+        rules: how ``rs.resample`` reads and weighs elements.
 
     Returns:
         The outcome of each stream, by the path of its array in the group: "0", "1", "labels/NAME/0".

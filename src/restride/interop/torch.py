@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any, SupportsIndex, Unpack
 
-from restride.arguments import RealNumber
+from restride.arguments import RealNumber, list_arguments
 from restride.errors import DescriptorError, UnsupportedError, needed_package
 from restride.interop.linear import LinearMap, linear_map
 from restride.request import ModeName
@@ -17,6 +17,7 @@ with needed_package("restride.interop.torch", "torch", "torch"):
     import torch
 
 
+@list_arguments(RuleArguments, {})
 def resample(
     x: torch.Tensor,
     sizes: Iterable[SupportsIndex] | None = None,
@@ -40,8 +41,7 @@ def resample(
         axes: as in ``rs.resample``.
         mode: as in ``rs.resample``; every mode is linear in ``x``.
         device: where to compute; default: ``rs.default_device()``.
-        rules: ``coordinates``, ``nearest``, ``cubic_a``, ``antialias``, ``exclude_outside``, ``roi``,
-            ``input_offsets``, ``output_offsets``, ``recompute_scale_factor`` and ``like``, as in ``rs.resample``.
+        rules: those of ``rs.resample`` that ``rs.resample_backward`` takes too.
 
     Returns:
         A new contiguous tensor on the CPU, of the type of ``x``.

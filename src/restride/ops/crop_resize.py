@@ -131,12 +131,8 @@ def crop_resize(
         units: "pixels", or "normalized": 0 is the first centre, 1 the last. Without it normalized boxes are taken as
             pixels, between the first two centres; where all boxes are such floats, a warning says so.
         axes: rows and columns, as axes of ``x``, or of each image of a list; default: the last two.
-        mode: this and the following as in ``resample``, for each box.
-        coordinates: as in ``resample``, for boxes of integers only.
-        nearest: as in ``resample``.
-        cubic_a: as in ``resample``.
-        antialias: as in ``resample``, for boxes of integers only.
-        exclude_outside: as in ``resample``; what is outside the box counts as outside.
+        mode: as in ``resample``, for each box; what is outside the box counts as outside.
+        coordinates: as in ``resample``; this and ``antialias`` are for boxes of integers only.
         like: as in ``resample``; docs/crop_resize.md says for which libraries and modes boxes go one by one.
         flip: "none", "horizontal", "vertical" or "both", one word or one for each box. A letterboxed box is flipped in
             its place.
@@ -150,14 +146,8 @@ def crop_resize(
             channels before rows and columns; "NCHW" alone changes memory only, and the axes stay as they are. (The
             same word names the axes themselves in ``Preprocess``, which has no others.)
         dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
-        src_scale: this and the following as in ``resample``, broadcast against the sizes of the result.
-        src_zero_point: as in ``resample``.
-        dst_scale: as in ``resample``.
-        dst_zero_point: as in ``resample``.
-        post_ops: as in ``resample``.
-        rounding: as in ``resample``.
-        saturate: as in ``resample``.
         out: the tensor to write to instead, which must not share a buffer with an image.
+        arguments: the others as in ``resample``; scales and zero points broadcast against the sizes of the result.
 
     Raises:
         DescriptorError: a box is not finite, too far out or of no pixel; an unknown mode, ``coordinates``, ``nearest``

@@ -40,9 +40,7 @@ def resample_backward(
         scales: those of ``resample``.
         axes: which axes; default: the last ones, as many as ``input_sizes``.
         mode: as in ``resample``.
-        others: arguments by name: dtype (f32, f16 or bf16; default: that of ``grad``) and those arguments of
-            ``resample`` that determine which elements an output reads: coordinates, nearest, cubic_a, antialias,
-            exclude_outside, roi, input_offsets, output_offsets, recompute_scale_factor, and like, for floats.
+        others: as of ``rs.resample_backward``, without ``layout`` and ``out``.
 
     Raises:
         DescriptorError: an unknown name, or arguments do not fit each other or ``grad``.

@@ -300,29 +300,9 @@ def resample(
             elements that the output element covers, if only in part), ``"area_weighted"`` (by how much of each it
             covers), for INTERPOLATED_TYPES, and for f64 with ``dtype`` f32, first rounded to it. With ``like``, one of
             the library's modes.
-        others: arguments by name, as of ``rs.resample``:
-
-            coordinates: one of ``restride.request.COORDINATES``; default: ``"half_pixel"``.
-            nearest: how mode nearest rounds: ``"half_up"`` (default), ``"round_prefer_floor"``,
-                ``"round_prefer_ceil"``, ``"floor"``, ``"ceil"``.
-            cubic_a: coefficient of mode cubic; default: -0.75.
-            antialias: widen linear and cubic filters where an axis shrinks.
-            exclude_outside: leave out taps outside the source, and divide the rest by its sum.
-            extrapolation_value: result of tf_crop_and_resize beyond the first and last element, as f32, or in mode
-                nearest as an element.
-            roi: for tf_crop_and_resize: first edges of all axes, then last edges.
-            keep_aspect_ratio_policy: ``"stretch"`` (default), ``"not_larger"``, ``"not_smaller"``.
-            input_offsets: DirectML's, instead of ``coordinates``: ``s = (o - output_offset) / f - input_offset``. One
-                for each axis; default: 1/2.
-            output_offsets: see ``input_offsets``; default: -1/2.
-            recompute_scale_factor: coordinates follow the sizes even if ``scales`` are given.
-            like: the library to imitate, in integers if it computes in integers (``restride.reference.like``).
-            window: slices of the result along ``axes``: only that part is computed.
-            dtype: element type of the result; default: that of ``out``, of ``x``.
-            src_scale, src_zero_point, dst_scale, dst_zero_point, sum_scale, post_ops, rounding: applied to the
-                interpolated elements, as in ``reorder``.
-            saturate: as in ``reorder``, but f16 and f8e5m2 resampled to themselves keep infinities.
-            out: the old destination, an array of the result's sizes and type.
+        others: arguments of ``rs.resample`` by name, without ``layout`` and ``source_sizes``. ``extrapolation_value``
+            counts as f32, or in mode nearest as an element; ``like`` is computed in integers if the library does so
+            (``restride.reference.like``); ``out`` is the old destination, an array of the result's sizes and type.
 
     Returns:
         A new array.
