@@ -29,7 +29,7 @@ from restride.request import COORDINATES, NEAREST_RULES
 from restride.request.arithmetic import ROUNDINGS
 from restride_conformance.case import Case
 from restride_conformance.operations import SCALES
-from restride_conformance.spelling import Number, Value
+from restride_conformance.spelling import CaseNumber, Value
 
 FILES = {
     CATALOGUE / "ci" / "resampling_random.txt": (200, 5),
@@ -177,7 +177,7 @@ def _with_one_scale(sizes: Sequence[int], box: Sequence[int], policy: str) -> li
     return [int(scale * size + Fraction(1, 2)) for size in sizes]
 
 
-def _drawn(rng: random.Random, values: Sequence[Number], count: int) -> tuple[Number, ...]:
+def _drawn(rng: random.Random, values: Sequence[CaseNumber], count: int) -> tuple[CaseNumber, ...]:
     return tuple(rng.choice(values) for _ in range(count))
 
 

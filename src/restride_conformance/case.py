@@ -41,7 +41,7 @@ import numpy as np
 import restride as rs
 from restride import reference
 from restride.arguments import integer
-from restride.dtypes import DTYPES, DType
+from restride.dtypes import DTYPES, Array, DType
 from restride.errors import DescriptorError, did_you_mean
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout
@@ -55,7 +55,6 @@ MAX_LINE = 4096
 MAX_SLUG = 60
 """Maximum number of characters that the name of a case has of its line."""
 
-Array = np.ndarray[Any, Any]
 
 _EVERYWHERE = (
     Parameter("view", View.read),
@@ -270,7 +269,7 @@ class Answer:
     flushed: Array | None = None
 
 
-Operation: TypeAlias = Callable[[Tensor, Tensor | None], Tensor]
+OperationCall: TypeAlias = Callable[[Tensor, Tensor | None], Tensor]
 """A function of a source and a destination (None: a new one) that returns the destination."""
 
 
@@ -324,7 +323,7 @@ class CheckedOperation:
         """The arguments of a call on the device after the source, but for those of its destination."""
         return self.arguments(case)
 
-    def call(self, case: Case) -> Operation:
+    def call(self, case: Case) -> OperationCall:
         """A function of the viewed source that runs the operation on the device; its arguments are computed once."""
         function, named = getattr(rs, self.function), self.keywords(case)
         new = self.new(case) | named

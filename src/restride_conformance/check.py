@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride.errors import DeviceLost, DeviceTimeout, RestrideError, UnsupportedError
 from restride.reference.comparison import bits_of
 from restride.reference.memory import element_bytes
 from restride.tensor.device import Device
-from restride_conformance.case import Array, Case
+from restride_conformance.case import Case
 from restride_conformance.operations import is_arithmetic
 from restride_conformance.record import FLUSHED, Outcome, Verdict
 from restride_conformance.report import pictures

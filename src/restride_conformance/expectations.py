@@ -32,7 +32,7 @@ MAX_BYTES = 16 << 20
 MAX_PATTERNS = 2000
 """Maximum number of regular expressions in a list."""
 
-Pattern = tuple[str, Callable[[str], bool]]
+CasePattern = tuple[str, Callable[[str], bool]]
 """A regular expression as written, and the function that says whether it matches a name."""
 
 
@@ -44,8 +44,8 @@ class Expectations:
     """
 
     fails: dict[str, str] = field(default_factory=dict)
-    flakes: tuple[Pattern, ...] = ()
-    skips: tuple[Pattern, ...] = ()
+    flakes: tuple[CasePattern, ...] = ()
+    skips: tuple[CasePattern, ...] = ()
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -76,7 +76,7 @@ class Expectations:
         return tuple(name for name in self.fails if name not in known)
 
 
-def _first(patterns: Iterable[Pattern], name: str) -> str | None:
+def _first(patterns: Iterable[CasePattern], name: str) -> str | None:
     """The first of the expressions that matches."""
     return next((text for text, matches in patterns if matches(name)), None)
 
@@ -109,7 +109,7 @@ def _fails(path: Path) -> dict[str, str]:
     return fails
 
 
-def _patterns(path: Path) -> tuple[Pattern, ...]:
+def _patterns(path: Path) -> tuple[CasePattern, ...]:
     patterns: dict[str, Callable[[str], bool]] = {}
     for place, line in _lines(path):
         try:

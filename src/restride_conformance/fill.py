@@ -11,10 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from restride.dtypes import DType, ElementType
-
-Array = np.ndarray[Any, Any]
-
+from restride.dtypes import Array, DType, ElementType
 
 POISON_SEED = 0xDEAD
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import restride as rs
 from restride import reference, xp
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import Array, DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, laid_out
@@ -38,20 +38,19 @@ from restride_conformance import fill
 from restride_conformance.case import (
     OPERATIONS,
     Answer,
-    Array,
     Case,
     CheckedOperation,
-    Operation,
+    OperationCall,
     copied_to_destination,
     unplaced,
 )
 from restride_conformance.fill import hashed_words
 from restride_conformance.spelling import (
+    CaseWindow,
     Entries,
     OneOf,
     Parameter,
     Sizes,
-    Window,
     changed_axes,
     from_0,
     in_order,
@@ -321,7 +320,7 @@ class CheckedSlice(CheckedOperation):
     def arguments(self, case: Case) -> dict[str, Any]:
         return {**super().arguments(case), "output_sizes": case.dst.sizes}
 
-    def call(self, case: Case) -> Operation:
+    def call(self, case: Case) -> OperationCall:
         named = self.arguments(case)
 
         def call(source: Tensor, out: Tensor | None) -> Tensor:
@@ -346,7 +345,7 @@ class CheckedReorder(_Converting):
     def answer(self, case: Case, source: Array, old: Array | None) -> Answer:
         return _converted(case, source, old, **self.arguments(case))
 
-    def call(self, case: Case) -> Operation:
+    def call(self, case: Case) -> OperationCall:
         if case["rounds_first"] == "no":
             return super().call(case)
         numbers = Numbers(**arguments(case), rounds_first=True)
@@ -421,7 +420,7 @@ class CheckedResample(_Sampling):
         *_SAMPLING,
         Parameter("extrapolation_value", read_number, 0.0, moves=False),
         _parameter("keep_aspect_ratio_policy"),
-        Parameter("window", Window.read),
+        Parameter("window", CaseWindow.read),
         *_SCALES,
         _SUM,
         *_AFTER_SUM,
@@ -439,7 +438,7 @@ class CheckedResample(_Sampling):
     def extent(self, case: Case, sizes: Sizes) -> dict[str, Any]:
         """The arguments that follow from the sizes of the destination along the resampled axes."""
         window = case["window"]
-        if isinstance(window, Window):
+        if isinstance(window, CaseWindow):
             if case["sizes"] is None and case["scales"] is None:
                 raise DescriptorError(f"window is a part of a result, whose sizes= or scales= must be given: {case}")
             return {"window": window.slices}
@@ -641,7 +640,7 @@ class _ArrayFunction(CheckedOperation):
         right = self.applied(case, np, source)
         return Answer(right, right)
 
-    def call(self, case: Case) -> Operation:
+    def call(self, case: Case) -> OperationCall:
         return lambda source, out: copied_to_destination(case, self.applied(case, xp, source), out)
 
     def applied(self, case: Case, module: Any, x: Any) -> Any:
@@ -706,7 +705,7 @@ class CheckedConcat(_ArrayFunction):
 
     parameters = (
         Parameter("axes", read_integers, required=True, canonical=from_0),
-        Parameter("parts", Window.read, required=True),
+        Parameter("parts", CaseWindow.read, required=True),
     )
 
     def sizes(self, case: Case) -> Sizes:
@@ -721,7 +720,7 @@ class CheckedConcat(_ArrayFunction):
         return np.concatenate(pieces, axis) if module is np else module.concat(pieces, axis=axis)
 
     def _parts(self, case: Case) -> tuple[slice, ...]:
-        return cast("Window", case["parts"]).slices
+        return cast("CaseWindow", case["parts"]).slices
 
 
 class CheckedStack(_ArrayFunction):
@@ -780,7 +779,7 @@ class CheckedRearrange(_Converting):
     def answer(self, case: Case, source: Array, old: Array | None) -> Answer:
         return _converted(case, _rearranged(source, case.word("pattern"), self.lengths(case)), old)
 
-    def call(self, case: Case) -> Operation:
+    def call(self, case: Case) -> OperationCall:
         pattern, named = case.word("pattern").replace(",", " "), arguments(case) | self.lengths(case)
         new = self.new(case) | named
 
@@ -877,7 +876,7 @@ class CheckedEqual(CheckedOperation):
         right = ~is_equal if case["negated"] == "yes" else is_equal
         return Answer(right, right)
 
-    def call(self, case: Case) -> Operation:
+    def call(self, case: Case) -> OperationCall:
         desc = _other(case)
         buffer = reference.to_buffer(_other_values(case), desc, fill.poison(desc.nbytes))
 

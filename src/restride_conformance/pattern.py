@@ -29,8 +29,8 @@ _TOKEN = re.compile(
 
 _NESTED = re.compile(r"(?<!\\)\[|&&|--|~~|\|\|")
 
-Places = frozenset[int]
-Step = Callable[[str, Places], Places]
+Positions = frozenset[int]
+Matcher = Callable[[str, Positions], Positions]
 """The places of a name at which a part of an expression may end that begins at one of these."""
 
 
@@ -53,7 +53,7 @@ class _PatternReader:
         self._text = text
         self._at = 0
 
-    def whole(self) -> Step:
+    def whole(self) -> Matcher:
         step = self._choice(0)
         if self._at < len(self._text):
             raise DescriptorError(f"a parenthesis is closed at character {self._at + 1} that was not opened")
@@ -68,7 +68,7 @@ class _PatternReader:
             raise DescriptorError(f"{self._text[self._at : self._at + 3]!r} at character {self._at + 1} is not read")
         return token
 
-    def _choice(self, depth: int) -> Step:
+    def _choice(self, depth: int) -> Matcher:
         """Sequences with ``|`` between them, up to the parenthesis that closes them or the end."""
         if depth > MAX_DEPTH:
             raise DescriptorError(f"more than {MAX_DEPTH} groups are around another")
@@ -78,8 +78,8 @@ class _PatternReader:
             ways.append(self._sequence(depth))
         return ways[0] if len(ways) == 1 else partial(_any_of, ways)
 
-    def _sequence(self, depth: int) -> Step:
-        steps: list[Step] = []
+    def _sequence(self, depth: int) -> Matcher:
+        steps: list[Matcher] = []
         while (token := self._token()) is not None and token[0] not in (")", "|"):
             self._at = token.end()
             if token["repeat"]:
@@ -92,7 +92,7 @@ class _PatternReader:
             steps.append(step)
         return partial(_in_turn, steps)
 
-    def _group(self, depth: int) -> Step:
+    def _group(self, depth: int) -> Matcher:
         step = self._choice(depth + 1)
         if self._at == len(self._text):
             raise DescriptorError("a parenthesis is not closed")
@@ -112,7 +112,7 @@ def _bounds(token: re.Match[str]) -> tuple[int, int | None]:
     return least, most
 
 
-def _single(token: re.Match[str]) -> Step:
+def _single(token: re.Match[str]) -> Matcher:
     """The step over one character, or of ``^`` or ``$``."""
     if token[0] == "^":
         return lambda _, places: places & {0}
@@ -127,15 +127,15 @@ def _single(token: re.Match[str]) -> Step:
     return lambda name, places: frozenset(at + 1 for at in places if at < len(name) and fits(name[at]))
 
 
-def _in_turn(steps: list[Step], name: str, places: Places) -> Places:
+def _in_turn(steps: list[Matcher], name: str, places: Positions) -> Positions:
     return reduce(lambda at, step: step(name, at), steps, places)
 
 
-def _any_of(steps: list[Step], name: str, places: Places) -> Places:
+def _any_of(steps: list[Matcher], name: str, places: Positions) -> Positions:
     return frozenset[int]().union(*(step(name, places) for step in steps))
 
 
-def _repeated(step: Step, least: int, most: int | None, name: str, places: Places) -> Places:
+def _repeated(step: Matcher, least: int, most: int | None, name: str, places: Positions) -> Positions:
     """The ends of ``least`` to ``most`` steps: once a step changes no place, further ones do not either."""
     reached = places if least == 0 else frozenset[int]()
     done = 0

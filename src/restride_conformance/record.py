@@ -23,8 +23,8 @@ FLUSHED = "as on a device that takes denormals of f32 for zeros"
 ONE_SIZE = "no work groups to vary"
 """The beginning of a line in the message of a case that ``--groups`` runs once; the reason follows."""
 
-Profile = Literal["core", "sync", "practices", "gpu"]
-Mode = Literal["correctness", "perf"]
+ValidationProfile = Literal["core", "sync", "practices", "gpu"]
+RunMode = Literal["correctness", "perf"]
 SmallDevice = Literal["mobile"]
 
 
@@ -60,7 +60,7 @@ class Target:
     runtime: str = RUNTIMES[0]
     timeout: float = DEFAULT_TIMEOUT
     driver: str | None = None
-    validate: Profile | None = None
+    validate: ValidationProfile | None = None
     limits: SmallDevice | None = None
     shader: ShaderUnderTest | None = None
     groups: bool = False
@@ -79,7 +79,7 @@ class Target:
         own = {each.name: record[each.name] for each in fields(cls) if each.name in record}
         return cls(**{**own, "shader": None if shader is None else ShaderUnderTest(**shader)})
 
-    def repro(self, case: Case | str, mode: Mode = "correctness") -> str:
+    def repro(self, case: Case | str, mode: RunMode = "correctness") -> str:
         """The shell command that runs ``case`` alone on this target, in the mode of the run."""
         words = ["restride", "test", "--repro", str(case), "--runtime", self.runtime]
         default = Target()

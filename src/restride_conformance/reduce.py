@@ -20,7 +20,7 @@ from restride.layout.overlap import require_injective
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome
-from restride_conformance.spelling import Call, Entries, Indexing, Sizes, Value, View, Window, read_integers, write
+from restride_conformance.spelling import Call, CaseWindow, Entries, Indexing, Sizes, Value, View, read_integers, write
 
 MOST_TRIALS = 200
 """Cases that a reduction tries at most, unless another number is given."""
@@ -315,8 +315,8 @@ def _without_axis(case: Case, axis: int) -> _Parameters:
                 named[name] = kept
         elif isinstance(value, tuple) and entry is not None and len(value) in (rank, len(cast("Sizes", axes or ()))):
             named[name] = cast("Value", (*value[:entry], *value[entry + 1 :]))
-        elif isinstance(value, Window) and place is not None and len(value.parts) == len(cast("Sizes", axes)) > 1:
-            named[name] = Window((*value.parts[:place], *value.parts[place + 1 :]))
+        elif isinstance(value, CaseWindow) and place is not None and len(value.parts) == len(cast("Sizes", axes)) > 1:
+            named[name] = CaseWindow((*value.parts[:place], *value.parts[place + 1 :]))
         elif isinstance(value, Entries):
             named[name] = Entries(value.axis - (value.axis > axis), value.numbers)
         else:

@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride.layout import TensorDesc
 from restride.reference import from_buffer, to_buffer
 from restride.reference.comparison import bits_of, within
 from restride.reference.memory import element_bytes
 from restride_conformance import fill
-from restride_conformance.case import Answer, Array, Case
+from restride_conformance.case import Answer, Case
 from restride_conformance.operations import (
     answer,
     is_in_place,

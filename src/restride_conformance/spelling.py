@@ -203,13 +203,13 @@ _PART = "(?:[0-9]{1,19})?:(?:[0-9]{1,19})?"
 
 
 @dataclass(frozen=True)
-class Window:
+class CaseWindow:
     """The part of the result along each resampled axis; a None bound is the end of the axis, and no part has a step."""
 
     parts: tuple[SliceItem, ...]
 
     @classmethod
-    def read(cls, text: str) -> Window:
+    def read(cls, text: str) -> CaseWindow:
         """Read at most 8 parts, written ``(5:25,:,3:)``.
 
         Raises:
@@ -228,7 +228,7 @@ class Window:
         return tuple(slice(*part) for part in self.parts)
 
 
-Number = int | float | Fraction
+CaseNumber = int | float | Fraction
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class Entries:
         return f"{self.axis}:{write(self.numbers)}"
 
 
-Value = str | float | tuple[Number, ...] | View | Window | Entries | TensorDesc
+Value = str | float | tuple[CaseNumber, ...] | View | CaseWindow | Entries | TensorDesc
 """The types of parameter values."""
 
 Sizes = tuple[int, ...]
@@ -315,7 +315,7 @@ _MAX_WRITTEN = 10**15  # floats from 10^16 on are written with an exponent
 _FRACTION = "-?[0-9]{1,19}/[1-9][0-9]{0,18}"
 
 
-def read_numbers(text: str, most: int = 16) -> tuple[Number, ...]:
+def read_numbers(text: str, most: int = 16) -> tuple[CaseNumber, ...]:
     """Read ``(2,1/3,0.6)``: 1 to ``most`` numbers, by default up to two for each of 8 axes; see ``_number``."""
     number = f"(?:{_FLOAT}|{_FRACTION})"
     if not re.fullmatch(rf"\({number}(?:,{number}){{0,{most - 1}}}\)", text):
@@ -323,7 +323,7 @@ def read_numbers(text: str, most: int = 16) -> tuple[Number, ...]:
     return tuple(map(_number, text[1:-1].split(",")))
 
 
-def _number(text: str) -> Number:
+def _number(text: str) -> CaseNumber:
     """The value in its simplest type: ``4/2``, ``2.0`` and ``2`` give int 2, ``1/2`` float 0.5, ``1/3`` a Fraction."""
     exact = Fraction(text) if "/" in text else Fraction(repr(float(text)))
     if exact.denominator == 1 and abs(exact) < _MAX_WRITTEN:
@@ -332,7 +332,7 @@ def _number(text: str) -> Number:
     return float(exact) if is_binary or "/" not in text else exact
 
 
-def read_boxes(text: str) -> tuple[Number, ...]:
+def read_boxes(text: str) -> tuple[CaseNumber, ...]:
     """Read ``(2,3,10,12,-5,0.5,9,9)``: four numbers for each of at most 16 boxes; their count is checked later."""
     return read_numbers(text, 64)
 

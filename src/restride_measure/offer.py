@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride.errors import RestrideError
 from restride.request import LIBRARIES
 from restride_conformance.case import Case
 from restride_conformance.operations import arguments
-from restride_conformance.spelling import Call, Indexing, SliceItem
-from restride_measure.workloads import Array, Sizes, Workload
+from restride_conformance.spelling import Call, Indexing, Sizes, SliceItem
+from restride_measure.workloads import Workload
 
 
 class Absent(RestrideError):

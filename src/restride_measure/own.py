@@ -9,11 +9,12 @@ from functools import partial
 import restride as rs
 from restride import xp
 from restride.command.stopwatch import device_timer
+from restride.dtypes import Array
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
-from restride_conformance.case import Case, Operation
+from restride_conformance.case import Case, OperationCall
 from restride_measure.offer import Offer
-from restride_measure.workloads import Array, PixelValues, Workload, crops
+from restride_measure.workloads import PixelValues, Workload, crops
 
 OURS = "restride"
 """Name of the table's column for restride; that of the device's own copy is ``COPY`` in ``report.table``."""
@@ -75,7 +76,7 @@ def destination(workload: Workload, device: Device) -> rs.Tensor | None:
     return None if workload.case is None else rs.empty(workload.case.dst, device)
 
 
-def operation_of(workload: Workload) -> Operation:
+def operation_of(workload: Workload) -> OperationCall:
     """The call to measure; calls with new sizes restart with each new operation."""
     task = workload.task
     if isinstance(task, PixelValues):
@@ -83,7 +84,7 @@ def operation_of(workload: Workload) -> Operation:
     return HOW[workload.how](task, workload.times) if workload.how else task.operation.call(task)
 
 
-def _calls(case: Case, times: int, *, in_batch: bool, by_plan: bool) -> Operation:
+def _calls(case: Case, times: int, *, in_batch: bool, by_plan: bool) -> OperationCall:
     """``times`` calls, of the operation or of a plan made beforehand, each a submission unless they are in a batch."""
     move = case.operation.call(case)
     plans: list[rs.Plan] = []
@@ -105,7 +106,7 @@ METHODS = 100
 """Number of conversions or views by a tensor's method or by the array API's function."""
 
 
-def _methods(case: Case, _times: int, *, by_xp: bool) -> Operation:
+def _methods(case: Case, _times: int, *, by_xp: bool) -> OperationCall:
     converts, order = case.src.dtype != case.dst.dtype, (0, 2, 3, 1)
 
     def operation(x: rs.Tensor, _out: rs.Tensor | None) -> rs.Tensor:
@@ -120,7 +121,7 @@ def _methods(case: Case, _times: int, *, by_xp: bool) -> Operation:
     return operation
 
 
-def _page(_case: Case, _times: int) -> Operation:
+def _page(_case: Case, _times: int) -> OperationCall:
     """The HTML that a notebook shows for a tensor; the result is the tensor itself."""
 
     def operation(x: rs.Tensor, _out: rs.Tensor | None) -> rs.Tensor:
@@ -130,7 +131,7 @@ def _page(_case: Case, _times: int) -> Operation:
     return operation
 
 
-def _new_shapes(case: Case, _times: int) -> Operation:
+def _new_shapes(case: Case, _times: int) -> OperationCall:
     """A transpose of a corner of a matrix, with other sizes at every call."""
     sizes = crops(case.src.sizes)
 
@@ -142,13 +143,13 @@ def _new_shapes(case: Case, _times: int) -> Operation:
     return operation
 
 
-def _new_images(case: Case, _times: int) -> Operation:
+def _new_images(case: Case, _times: int) -> OperationCall:
     """The case with a smaller source at every call."""
     sizes, call = crops(case.src.sizes), case.operation.call(case)
     return lambda x, out: call(rs.Tensor(x.memory, rs.TensorDesc(x.dtype, next(sizes)), x.device), out)
 
 
-def _photos(case: Case, times: int, *, are_new: bool) -> Operation:
+def _photos(case: Case, times: int, *, are_new: bool) -> OperationCall:
     """``times`` packed photographs, each a call; each is smaller than the one before, also from call to call."""
     sizes: Iterator[tuple[int, ...]] = crops(case.src.sizes)
     named = case.operation.keywords(case)
@@ -165,7 +166,7 @@ def _photos(case: Case, times: int, *, are_new: bool) -> Operation:
     return operation
 
 
-HOW: Mapping[str, Callable[[Case, int], Operation]] = {
+HOW: Mapping[str, Callable[[Case, int], OperationCall]] = {
     "calls in a batch": partial(_calls, in_batch=True, by_plan=False),
     "calls of a plan in a batch": partial(_calls, in_batch=True, by_plan=True),
     "calls of a plan": partial(_calls, in_batch=False, by_plan=True),

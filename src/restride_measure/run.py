@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from restride.command.stopwatch import Timer, copying, keep_awake, rounds, wait_until_idle
+from restride.dtypes import Array
 from restride.errors import OutOfDeviceMemory
 from restride.tensor.device import Device
 from restride_conformance.operations import arguments
@@ -25,7 +26,7 @@ from restride_conformance.report.table import COPY, Measure
 from restride_measure import own
 from restride_measure.offer import Offer, Peer
 from restride_measure.own import OURS, dispatched
-from restride_measure.workloads import Array, Workload
+from restride_measure.workloads import Workload
 
 WARM_UP = 3
 """Number of first rounds that are not counted, because dispatches compile kernels in them."""

@@ -15,19 +15,16 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 
-from restride.dtypes import DType
+from restride.dtypes import Array, DType
 from restride.layout import TensorDesc
 from restride.vision import Processor, processor
 from restride_conformance.case import Case
-
-Array = npt.NDArray[Any]
-Sizes: TypeAlias = tuple[int, ...]
+from restride_conformance.spelling import Sizes
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from restride.layout import TensorDesc
 from restride_conformance import Case
 from restride_conformance.case import OPERATIONS
 from restride_conformance.spelling import (
+    CaseWindow,
     OneOf,
-    Window,
     read_group_sizes,
     read_integers,
     read_number,
@@ -244,7 +244,7 @@ def test_errors_say_what_is_wrong(line: str, message: str) -> None:
         (read_integers, ("0", "()", "(0.5)", "(" + "9" * 20 + ")", "(0,0,0,0,0,0,0,0,0)"), "not a list of 1 to 8 int"),
         (read_group_sizes, ("2", "()"), "is not a list of 1 to 8 integers"),
         (read_numbers, ("1.5", "()", "(1/0)", "(3/1.5)", "(nan)", f"({'0,' * 16}0)"), "list of 1 to 16 numbers"),
-        (Window.read, ("1:3", "(1:3:1)", "(-1:)", "()"), "is not a window of 1 to 8 parts"),
+        (CaseWindow.read, ("1:3", "(1:3:1)", "(-1:)", "()"), "is not a window of 1 to 8 parts"),
         (read_permutation, ("NC", "NC->NN", "NC->NC1"), "is not a permutation"),
         (read_permutation, ("NC->NCC",), "each letter once on both sides"),
     ],

@@ -14,7 +14,7 @@ from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.reference import from_buffer, to_buffer
 from restride_conformance import Case, Outcome, Verdict, check, run_case
-from restride_conformance.case import OPERATIONS, CheckedOperation, Operation
+from restride_conformance.case import OPERATIONS, CheckedOperation, OperationCall
 from restride_conformance.check import host_bytes, judge, why_not, wrong_elements
 from restride_conformance.operations import require_valid
 from restride_conformance.run.ways import IN_BATCH
@@ -543,7 +543,7 @@ class TestRun:
         assert (outcome.verdict, outcome.message) == (Verdict.PASSED, "")
 
     def with_call(self, monkeypatch: pytest.MonkeyPatch, call) -> None:
-        def of_case(case: Case) -> Operation:
+        def of_case(case: Case) -> OperationCall:
             return lambda source, out: call(case, source, out)
 
         monkeypatch.setattr(OPERATIONS["reorder"], "call", of_case)

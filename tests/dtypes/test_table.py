@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from restride.dtypes import DTYPES, ELEMENT_TYPES, DTypeName, Kind, NumpyName
+from restride.dtypes import DTYPES, ELEMENT_TYPES, DTypeName, ElementKind, NumpyName
 
 FLOATS = [name for name, row in ELEMENT_TYPES.items() if row.is_float]
 INTEGERS = [name for name, row in ELEMENT_TYPES.items() if "integer" in row.kind]
@@ -25,7 +25,7 @@ def test_names():
     rows = ELEMENT_TYPES.values()
     assert sorted(get_args(DTypeName)) == sorted(ELEMENT_TYPES) == sorted(DTYPES)
     assert sorted(get_args(NumpyName)) == sorted(row.numpy for row in rows)
-    assert {row.kind for row in rows} == set(get_args(Kind))
+    assert {row.kind for row in rows} == set(get_args(ElementKind))
     assert [DTYPES[row.name].dtype.name for row in rows] == [row.numpy for row in rows]
     assert [8 * DTYPES[row.name].itemsize for row in rows] == [row.bits for row in rows]
     names = [name for row in rows for name in (*row.others, *row.mlir)]

@@ -18,7 +18,7 @@ from restride.tensor.device import Device
 from restride_bench.peak import peak
 from restride_bench.peers import open_peers
 from restride_conformance.record import Outcome
-from restride_conformance.report import Kind, Record
+from restride_conformance.report import Record, RecordKind
 from restride_conformance.report.table import Measure
 from restride_measure.run import WARM_UP, WorkloadTimes, run, tolerance
 from restride_measure.workloads import MEAN_GOALS, Workload
@@ -28,7 +28,7 @@ JUDGED: Measure = "resident"
 
 
 def new_record(
-    kind: Kind, device: Device, measures: Sequence[Measure], repeat: int, *, is_small: bool = False
+    kind: RecordKind, device: Device, measures: Sequence[Measure], repeat: int, *, is_small: bool = False
 ) -> Record:
     """A record without rows: the device, the machine, and warnings and notes, which are also printed on stderr.
 

@@ -7,8 +7,8 @@ import pytest
 import work
 
 import restride as rs
+from restride.dtypes import Array
 from restride_conformance import Case, Verdict, run_case
-from restride_conformance.case import Array
 from restride_conformance.run.ways import Started
 
 

@@ -35,7 +35,7 @@ MAX_MEMBERS = 1 << 22
 MAX_RANK = 8
 """Maximum number of axes that a descriptor can have, as in DirectML."""
 
-Exact: TypeAlias = int | Fraction | float
+ExactNumber: TypeAlias = int | Fraction | float
 """A finite number of Python's; a float stands for the decimal number that prints it."""
 
 _BOOLEANS = bool, np.bool_
@@ -284,7 +284,7 @@ def members(argument: str, values: Any) -> tuple[Any, ...]:
         raise DescriptorError(f"{argument} must be a sequence of numbers, got {values!r}") from None
 
 
-def reals(argument: str, values: object) -> tuple[Exact, ...]:
+def reals(argument: str, values: object) -> tuple[ExactNumber, ...]:
     """``values`` as finite numbers of Python's own: an integer, a ``Fraction``, or an f64.
 
     Raises:
@@ -293,7 +293,7 @@ def reals(argument: str, values: object) -> tuple[Exact, ...]:
     return tuple([exact(f"{argument}[{place}]", value) for place, value in enumerate(members(argument, values))])
 
 
-def exact(argument: str, value: object) -> Exact:
+def exact(argument: str, value: object) -> ExactNumber:
     """One finite number of Python's own.
 
     Raises:

@@ -17,10 +17,11 @@ import numpy as np
 
 import restride
 from restride import reference
-from restride.command.files import Array, named_errors, read_array, require_apart, require_unlinked, write_whole
+from restride.command.files import named_errors, read_array, require_apart, require_unlinked, write_whole
 from restride.command.parser import Commands, add_command, add_device_options, open_device, runtime_name
 from restride.command.process import Exit, UsageError, say, tell
 from restride.command.stopwatch import Timer, rounds
+from restride.dtypes import Array
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample

@@ -17,10 +17,19 @@ from restride import reference
 from restride.cli.ahead import Take, in_turn
 from restride.cli.folders import outputs_of
 from restride.command import files
-from restride.command.files import Array, FileArray, FileBuffer, FileContent
-from restride.command.options import SCALES, Rows, add_options, given, require_mode, require_use_of_axis, scales_along
+from restride.command.files import FileArray, FileBuffer, FileContent
+from restride.command.options import (
+    SCALES,
+    OptionRows,
+    add_options,
+    given,
+    require_mode,
+    require_use_of_axis,
+    scales_along,
+)
 from restride.command.parser import Commands, Parser, add_command, add_device_options, open_device, runtime_name
 from restride.command.process import Exit, UsageError, counted, exit_for, line_for, say, tell
+from restride.dtypes import Array
 from restride.errors import RestrideError, prefixed
 from restride.files.writing import Content
 from restride.layout import TensorDesc, views
@@ -63,7 +72,7 @@ class FileCommand(NamedTuple):
     name: str
     description: str
     function: Callable[..., Tensor]
-    groups: Mapping[str, Rows]
+    groups: Mapping[str, OptionRows]
     operation: Callable[[argparse.Namespace, FileContent], FileOperation]
     inputs: int | str = argparse.ONE_OR_MORE
     describe: Callable[[argparse.Namespace], str | None] = attrgetter("desc")

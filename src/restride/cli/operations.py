@@ -8,21 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from restride.cli.operate import FileCommand, FileOperation, call
-from restride.command.files import (
-    READ,
-    WRITTEN,
-    Array,
-    FileContent,
-    is_image,
-    is_raw,
-    named_errors,
-    read_array,
-    require_file,
-)
+from restride.command.files import READ, WRITTEN, FileContent, is_image, is_raw, named_errors, read_array, require_file
 from restride.command.options import ELEMENTS, NORMALIZATION, RULES, SCALES, given, number
 from restride.command.parser import Commands, parse_index
 from restride.command.process import UsageError
-from restride.dtypes import as_dtype
+from restride.dtypes import Array, as_dtype
 from restride.errors import ErrorContext
 from restride.layout import TensorDesc, views
 from restride.ops.crop_resize import crop_resize, normalized

@@ -15,7 +15,6 @@ from restride.cli.folders import files_of
 from restride.cli.operate import Skipping, add_skip_bad, timed_device
 from restride.command.files import (
     NAMED,
-    Array,
     about_raw_elements,
     decoded_nbytes,
     is_image,
@@ -28,10 +27,10 @@ from restride.command.files import (
     write_array,
     write_named,
 )
-from restride.command.options import NORMALIZATION, RULES, Rows, add_options, given
+from restride.command.options import NORMALIZATION, RULES, OptionRows, add_options, given
 from restride.command.parser import Commands, add_command, add_device_options
 from restride.command.process import Exit, UsageError, counted, say, tell
-from restride.dtypes import as_dtype
+from restride.dtypes import Array, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, command_text
 from restride.layout import TensorDesc
 from restride.ops.letterbox import Letterboxed
@@ -63,7 +62,7 @@ examples:
 _READ = (".npy", *READ_FORMATS)
 """Endings of the files that are taken of a folder."""
 
-_RECIPE: Rows = {
+_RECIPE: OptionRows = {
     "sizes": {"help": "height and width of every result", "nargs": 2},
     "shorter": "first resize the shorter side to N, then crop the middle",
     **NORMALIZATION,

@@ -10,7 +10,7 @@ from typing import SupportsIndex
 
 from restride.cli.operate import timed_device
 from restride.command.files import named_errors, open_array
-from restride.command.options import RULES, Rows, add_options, given, require_mode
+from restride.command.options import RULES, OptionRows, add_options, given, require_mode
 from restride.command.parser import Commands, add_command, add_device_options
 from restride.command.process import Exit, UsageError, say
 from restride.errors import needed_package
@@ -35,7 +35,7 @@ examples:
   restride pyramid scan.h5/raw scan.ome.zarr --z-factor 0.5 --chunks 64 64 64 --shards 256 256 256
   restride pyramid cells.tif cells.ome.zarr --labels nuclei=nuclei.tif --from-source"""
 
-_LEVELS: Rows = {
+_LEVELS: OptionRows = {
     "levels": {"help": "levels of OUT, the first of which is IN (default: 5)", "kind": SupportsIndex},
     "axes": "names of the axes of IN, such as czyx or yxc",
     "factor": {"help": "size of each level along y and x, relative to the one before (default: 0.5)", "kind": float},
@@ -50,7 +50,7 @@ _LEVELS: Rows = {
 _DISTANCES = "distance of neighbouring elements of each axis (default: 1)"
 _CHUNKS = "elements of a chunk along each axis (default: 512 along y and x, or 64 and along z too if z shrinks)"
 _SHARDS = "elements of a file along each axis, multiples of --chunks (default: a file for each chunk)"
-_STORAGE: Rows = {
+_STORAGE: OptionRows = {
     "pixel_sizes": {"help": _DISTANCES, "flag": "--pixel-size", "kind": Sequence[float]},
     "unit": "unit of distances in space, such as micrometer",
     "time_unit": "unit of distances in time, such as second",

@@ -14,11 +14,11 @@ import numpy as np
 from restride.cli.ahead import Take, in_turn
 from restride.cli.folders import files_of
 from restride.cli.operate import Skipping, add_skip_bad, timed_device
-from restride.command.files import Array, decoded_nbytes, require_apart, require_file, require_named, write_named
-from restride.command.options import Rows, add_options, given
+from restride.command.files import decoded_nbytes, require_apart, require_file, require_named, write_named
+from restride.command.options import OptionRows, add_options, given
 from restride.command.parser import Commands, add_command, add_device_options
 from restride.command.process import Exit, UsageError, counted, say, tell
-from restride.dtypes import DType
+from restride.dtypes import Array, DType
 from restride.errors import prefixed
 from restride.layout import TensorDesc
 from restride.tensor.images import READ_FORMATS
@@ -40,7 +40,7 @@ examples:
   restride vision preprocessor_config.json photos -o inputs.safetensors --to bf16
   restride vision preprocessor_config.json *.jpg --plan          sizes, tiles and dispatches, without a device"""
 
-_ELEMENTS: Rows = {
+_ELEMENTS: OptionRows = {
     "dtype": {
         "help": "element type of pixels, f32, f16 or bf16 (default: as transformers)",
         "flag": "--to",

@@ -24,7 +24,7 @@ from numpy.lib import format as npy
 from restride import reference
 from restride.command.named_files import Reach, require_dataset, require_store, require_tiff
 from restride.command.process import UsageError, tell, warnings_to
-from restride.dtypes import EXTENSIONS, DType, as_dtype
+from restride.dtypes import EXTENSIONS, Array, DType, as_dtype
 from restride.errors import DescriptorError, RestrideError, UnsupportedError, command_text, needed_package
 from restride.files import reading, writing
 from restride.files.reading import open_regular
@@ -39,8 +39,6 @@ from restride.tensor.arrays import asarray, from_buffer
 from restride.tensor.device import Device
 from restride.tensor.images import IMAGE_FORMATS, READ_FORMATS, encoded, imread, pillow, require_holds
 from restride.tensor.tensor import Tensor
-
-Array = npt.NDArray[Any]
 
 # What tifffile logs about files is an error here, or no fault.
 logging.getLogger("tifffile").addHandler(logging.NullHandler())

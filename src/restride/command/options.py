@@ -96,7 +96,7 @@ _TYPES: tuple[tuple[object, dict[str, Any]], ...] = (
 )
 """For each type of an argument or of its members, the settings of ``add_argument``; the first row that fits counts."""
 
-Rows = Mapping[str, str | dict[str, Any]]
+OptionRows = Mapping[str, str | dict[str, Any]]
 """Options by the names of their arguments. A row is the help, or a dictionary with the help and settings of
 ``add_argument``, which replace the settings that follow from the argument's type. Its key ``flag`` is the option's name
 if that differs from the argument's, and ``kind`` the type if no function has the argument.
@@ -104,7 +104,7 @@ if that differs from the argument's, and ``kind`` the type if no function has th
 
 
 def add_options(
-    parser: argparse.ArgumentParser, function: Callable[..., object] | None, groups: Mapping[str, Rows]
+    parser: argparse.ArgumentParser, function: Callable[..., object] | None, groups: Mapping[str, OptionRows]
 ) -> None:
     """Add options for arguments of ``function``, with the types, the words and the defaults of the arguments.
 
@@ -173,7 +173,7 @@ def _end_of_help(name: str, settings: Mapping[str, Any], default: object) -> str
 
 # Options that several commands have.
 
-RULES: Rows = {
+RULES: OptionRows = {
     "like": {
         "help": "modes, defaults and arithmetic of a library; refuses options that contradict it",
         "metavar": "NAME",
@@ -195,7 +195,7 @@ SCALES = {
 }
 """Arguments that make ``reorder`` compute in f32, and their help; without them it only converts."""
 
-ELEMENTS: Rows = {
+ELEMENTS: OptionRows = {
     "dtype": {"help": "element type of OUT (default: that of IN)", "flag": "--to"},
     **{name: f"{meaning}: one number, or one along --axis" for name, meaning in SCALES.items()},
     "axis": {
@@ -210,7 +210,7 @@ ELEMENTS: Rows = {
 }
 """The options for the elements of the result."""
 
-NORMALIZATION: Rows = {
+NORMALIZATION: OptionRows = {
     "letterbox": "keep the aspect ratio, and fill the rest, with the image at",
     "fill": "value of elements outside the image",
     "mean": "mean of the elements: one number, or one for each channel",

@@ -430,14 +430,14 @@ def runtime_name(device: Device) -> str:
 
 # Parses numpy's slice syntax, ``[..., ::2, ::-1]``, into an indexing key, without evaluating anything.
 
-Item = int | slice | EllipsisType | None
+KeyItem = int | slice | EllipsisType | None
 
 _NUMBER = r"\s*([+-]?\d{1,30})?\s*"
 _SLICE = re.compile(rf"{_NUMBER}:{_NUMBER}(?::{_NUMBER})?")
 _INTEGER = re.compile(r"[+-]?\d{1,30}")
 
 
-def parse_index(text: str) -> tuple[Item, ...]:
+def parse_index(text: str) -> tuple[KeyItem, ...]:
     """The indexing key for ``text``, whose brackets may be left out.
 
     ``"[..., 1:9:2, -1, None]"`` is ``(..., slice(1, 9, 2), -1, None)``.
@@ -453,7 +453,7 @@ def parse_index(text: str) -> tuple[Item, ...]:
     return tuple(_item(part.strip(), text) for part in parts)
 
 
-def _item(part: str, text: str) -> Item:
+def _item(part: str, text: str) -> KeyItem:
     if part == "...":
         return Ellipsis
     if part in {"None", "newaxis"}:

@@ -65,7 +65,7 @@ class Label:
         return len(self.text) * self.size * 0.62
 
 
-Shape = Rect | Stroke | Label
+Mark = Rect | Stroke | Label
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Figure:
     description: str = ""
     width: float = 0
     height: float = 0
-    shapes: list[Shape] = field(default_factory=list)
+    shapes: list[Mark] = field(default_factory=list)
 
 
 _MARGIN = 20
@@ -121,7 +121,7 @@ class _Page:
 
     def __init__(self, most: Most) -> None:
         self.most = most
-        self.shapes: list[Shape] = []
+        self.shapes: list[Mark] = []
         self.words: list[str] = []
         self.y: float = _MARGIN
         self.right: float = 0
@@ -155,7 +155,7 @@ class _Page:
         self._add(Label(_MARGIN + indent, self.y + size / 2, text, size, colour, is_bold=is_bold))
         self.y += round(size * 1.6)
 
-    def _add(self, *shapes: Shape) -> None:
+    def _add(self, *shapes: Mark) -> None:
         self.shapes += shapes
         ends = (shape.x + shape.width for shape in shapes if isinstance(shape, Label) and shape.anchor == "start")
         self.right = max([self.right, *ends])
@@ -262,7 +262,7 @@ class Tiles:
     beside: Sequence[Sequence[Edge]]
     above: Sequence[Sequence[Edge]]
 
-    def shapes(self, label: Callable[[float, float, Cell], Label]) -> Iterator[Shape]:
+    def shapes(self, label: Callable[[float, float, Cell], Label]) -> Iterator[Mark]:
         """Cells, then sub-tiles, tiles and texts on top; ``label`` gives the text for a centre and a cell."""
         present = [
             (self.x + column * self.cell_width, self.y + row * ROW_HEIGHT, cell)
@@ -325,7 +325,7 @@ def write_svg(figure: Figure) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _element(shape: Shape) -> str:
+def _element(shape: Mark) -> str:
     if isinstance(shape, Label):
         data = "".join(f' data-{name}="{escape(value)}"' for name, value in shape.data)
         weight = ' font-weight="bold"' if shape.is_bold else ""

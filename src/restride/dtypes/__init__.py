@@ -8,13 +8,15 @@ from restride.dtypes.dtype import (
     Array,
     DType,
     DTypeLike,
+    F32Array,
+    F64Array,
     Number,
     as_dtype,
     as_number,
     cast,
     is_torch_dtype,
 )
-from restride.dtypes.table import ELEMENT_TYPES, DTypeName, ElementType, Kind, NumpyName
+from restride.dtypes.table import ELEMENT_TYPES, DTypeName, ElementKind, ElementType, NumpyName
 
 __all__ = [
     "BY_NAME",
@@ -26,8 +28,10 @@ __all__ = [
     "DType",
     "DTypeLike",
     "DTypeName",
+    "ElementKind",
     "ElementType",
-    "Kind",
+    "F32Array",
+    "F64Array",
     "Number",
     "NumpyName",
     "as_dtype",

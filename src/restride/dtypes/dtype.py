@@ -69,6 +69,9 @@ class DType:
 Array: TypeAlias = npt.NDArray[Any]
 """A numpy array of any element type."""
 
+F32Array: TypeAlias = npt.NDArray[np.float32]
+F64Array: TypeAlias = npt.NDArray[np.float64]
+
 DTypeLike: TypeAlias = DType | DTypeName | NumpyName | type[np.generic] | np.dtype[Any]
 """The values that ``dtype=`` accepts; ``as_dtype`` reads them."""
 

@@ -19,7 +19,7 @@ NumpyName = Literal[
 ]  # fmt: skip
 """numpy's full names of the same types, some of which ml_dtypes adds."""
 
-Kind = Literal["bool", "signed integer", "unsigned integer", "real floating"]
+ElementKind = Literal["bool", "signed integer", "unsigned integer", "real floating"]
 """The kinds of types, in the words of the array API."""
 
 
@@ -33,7 +33,7 @@ class ElementType(NamedTuple):
 
     name: DTypeName
     numpy: NumpyName
-    kind: Kind
+    kind: ElementKind
     bits: int
     dlpack: int
     """The type's code in dlpack.h, which has the bits beside it."""

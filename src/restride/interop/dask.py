@@ -49,7 +49,7 @@ except ImportError:  # dask alone is enough for threads and processes
 
 
 _Along: TypeAlias = int | str | Sequence[int] | None
-Chunks: TypeAlias = _Along | Sequence[_Along] | Mapping[int, _Along]
+ChunkSizes: TypeAlias = _Along | Sequence[_Along] | Mapping[int, _Along]
 """What dask takes as chunks."""
 
 
@@ -57,7 +57,7 @@ def apply(
     x: SourceArray,
     chain: Chain,
     *,
-    chunks: Chunks | None = None,
+    chunks: ChunkSizes | None = None,
     memory: str | float = "512MiB",
     source_dtype: DTypeLike | None = None,
 ) -> da.Array:
@@ -130,7 +130,7 @@ def resample(
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
-    chunks: Chunks | None = None,
+    chunks: ChunkSizes | None = None,
     **arguments: Unpack[ResampleArguments],
 ) -> da.Array:
     """``rs.resample`` of a dask array or a file, lazily, with the arguments of ``rs.Chain.resample``."""
@@ -143,14 +143,14 @@ def reorder(
     layout: Layout = None,
     dtype: DTypeLike | None = None,
     *numbers: Any,
-    chunks: Chunks | None = None,
+    chunks: ChunkSizes | None = None,
     **named: Unpack[ReorderArguments],
 ) -> da.Array:
     """``rs.reorder`` of a dask array or a file, lazily, with the arguments of ``rs.Chain.reorder``."""
     return apply(x, Chain().reorder(layout, dtype, *numbers, **named), chunks=chunks)
 
 
-def crop(x: SourceArray, key: BasicIndex, *, chunks: Chunks | None = None) -> da.Array:
+def crop(x: SourceArray, key: BasicIndex, *, chunks: ChunkSizes | None = None) -> da.Array:
     """``x[key]`` by numpy's basic indexing, lazily: from a file, tasks read only what they need."""
     return apply(x, Chain()[key], chunks=chunks)
 
@@ -163,7 +163,7 @@ def pyramid(
     axes: Sequence[int] | None = None,
     factor: float = 0.5,
     from_source: bool = False,
-    chunks: Chunks | None = None,
+    chunks: ChunkSizes | None = None,
     mode: ModeName | int | Enum | None = None,
     **rules: Unpack[ResampleArguments],
 ) -> list[da.Array]:

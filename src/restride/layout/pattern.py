@@ -17,7 +17,7 @@ from restride.errors import DescriptorError
 _TOKEN = re.compile(r"\.\.\.|[()]|[^\W\d_](?:\w*[^\W_])?|\d+")
 _ELLIPSIS = "..."
 
-Axes = tuple[tuple[str, ...] | None, ...]
+AxisGroups = tuple[tuple[str, ...] | None, ...]
 """For each axis of a tensor the names of its parts, the slowest first; None: the axes that ``...`` stands for."""
 
 
@@ -25,8 +25,8 @@ class Pattern(NamedTuple):
     """Both sides of a pattern; ``...`` stands for any number of axes."""
 
     text: str
-    left: Axes
-    right: Axes
+    left: AxisGroups
+    right: AxisGroups
 
     @classmethod
     def parse(cls, text: object) -> Pattern:

@@ -19,7 +19,7 @@ from restride.errors import DescriptorError, ErrorContext, UnsupportedError, sho
 from restride.layout import TensorDesc
 from restride.layout.tensor_desc import desc_of_parts, with_strides, with_walk
 
-Step = tuple[int, ...]
+IndexStep = tuple[int, ...]
 """How far one step of an index moves: in the buffer, or along each coordinate that is split into digits."""
 
 
@@ -51,7 +51,7 @@ def index(desc: TensorDesc, key: object) -> TensorDesc:
         if not ellipses:
             items = (*items, Ellipsis)
         sizes: list[int] = []
-        steps: list[Step] = []
+        steps: list[IndexStep] = []
         starts, old_steps = desc.walk
         axis = 0
         for item in items:
@@ -169,7 +169,7 @@ def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) ->
         if not desc.numel:
             return _view(desc, wanted, starts, ())
         old = [(size, step) for size, step in zip(desc.sizes, old_steps, strict=True) if size > 1]
-        steps: list[Step] = [(0,) * len(starts)] * len(wanted)
+        steps: list[IndexStep] = [(0,) * len(starts)] * len(wanted)
         # Starting with the last axis, the fastest remaining old axes are merged into one run as far as their steps
         # allow, and the run is cut into new sizes. A new size that does not divide the run cannot be walked with one
         # step.
@@ -211,9 +211,9 @@ def regrouped(
     starts, steps = desc.walk
     sizes: list[int] = []
     view_sizes: list[int] = []
-    view_steps: list[Step] = []
+    view_steps: list[IndexStep] = []
     for group in groups:
-        joined: list[tuple[int, Step]] = []
+        joined: list[tuple[int, IndexStep]] = []
         for axis, place in group:
             size, step = parts[axis][place], _times(steps[axis], prod(parts[axis][place + 1 :]))
             if size == 1:
@@ -289,7 +289,7 @@ def _check_window(axis: int, size: int, start: int, span: int, step: int) -> Non
         raise DescriptorError(f"strides[{axis}] = 0 must not be 0 for axis {axis}")
 
 
-def _view(desc: TensorDesc, sizes: Sequence[int], starts: Step, steps: Sequence[Step]) -> TensorDesc:
+def _view(desc: TensorDesc, sizes: Sequence[int], starts: IndexStep, steps: Sequence[IndexStep]) -> TensorDesc:
     """A view of ``desc`` in its simplest form: by strides if they describe it, by row-major order if it is packed.
 
     Its numbers follow from those of ``desc``, which are checked; but huge steps grow.
@@ -312,16 +312,16 @@ def _view(desc: TensorDesc, sizes: Sequence[int], starts: Step, steps: Sequence[
     return view
 
 
-def _times(step: Step, factor: int) -> Step:
+def _times(step: IndexStep, factor: int) -> IndexStep:
     return tuple(move * factor for move in step)
 
 
-def _moved(starts: Step, step: Step, count: int) -> Step:
+def _moved(starts: IndexStep, step: IndexStep, count: int) -> IndexStep:
     """``starts`` moved by ``count`` steps."""
     return tuple(start + move * count for start, move in zip(starts, step, strict=True))
 
 
-def _stepped(step: Step, factor: int, count: int) -> Step:
+def _stepped(step: IndexStep, factor: int, count: int) -> IndexStep:
     """The step between every ``factor``-th of ``count`` elements; a single element has no next one: its step stays."""
     return _times(step, factor) if count > 1 and factor != 1 else step
 

@@ -18,9 +18,9 @@ from restride.request.boxes import PLACES, Flip, LetterboxPlace, read_boxes, rea
 
 PlacedRounding: TypeAlias = Literal["nearest", "floor", "half_up"]
 
-Order: TypeAlias = Literal["yx", "xy"]
+PointOrder: TypeAlias = Literal["yx", "xy"]
 
-ORDERS: dict[Order, str] = {"yx": "y0, x0, y1, x1", "xy": "x0, y0, x1, y1"}
+ORDERS: dict[PointOrder, str] = {"yx": "y0, x0, y1, x1", "xy": "x0, y0, x1, y1"}
 """For each order, the names of a box's coordinates."""
 
 PLACED_ROUNDINGS: dict[PlacedRounding, Callable[[float], int]] = {
@@ -123,7 +123,7 @@ class Letterboxed:
         return array.astype(np.int64)
 
     def to_image(
-        self, boxes: Any, index: Any = None, *, order: Order = "yx", clip: bool = False
+        self, boxes: Any, index: Any = None, *, order: PointOrder = "yx", clip: bool = False
     ) -> npt.NDArray[np.float64]:
         """Boxes of the outputs, such as a network finds them, as boxes of their images, f64 of the same shape.
 
@@ -141,7 +141,7 @@ class Letterboxed:
         return self._boxes(boxes, index, order, self.places, self.boxes, clip=clip)
 
     def to_output(
-        self, boxes: Any, index: Any = None, *, order: Order = "yx", clip: bool = False
+        self, boxes: Any, index: Any = None, *, order: PointOrder = "yx", clip: bool = False
     ) -> npt.NDArray[np.float64]:
         """Boxes of the images, such as labels, as boxes of the outputs: the inverse of ``to_image``.
 
@@ -167,7 +167,7 @@ class Letterboxed:
         self,
         boxes: object,
         index: object,
-        order: Order,
+        order: PointOrder,
         before: npt.NDArray[np.int64],
         after: npt.NDArray[np.int64],
         *,

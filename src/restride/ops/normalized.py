@@ -6,18 +6,13 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from restride.dtypes import Array
+from restride.dtypes import Array, F32Array, F64Array
 
-Order: TypeAlias = Literal["transformers", "torchvision"]
+NormalizingLibrary: TypeAlias = Literal["transformers", "torchvision"]
 """The libraries whose order of operations ``normalize`` can follow."""
 
-ORDERS: tuple[str, ...] = get_args(Order)
-
-Numbers: TypeAlias = npt.NDArray[np.float64]
-
-Entries: TypeAlias = npt.NDArray[np.float32]
+ORDERS: tuple[str, ...] = get_args(NormalizingLibrary)
 
 CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -27,7 +22,7 @@ _FACTOR = 1 / 255
 """Both libraries' image processors multiply by this factor, which is rounded to f64."""
 
 
-def normalized_table(mean: Numbers, std: Numbers, order: str) -> Entries:
+def normalized_table(mean: F64Array, std: F64Array, order: str) -> F32Array:
     """The result for each of the bytes 0 to 255, with a row for each mean and std.
 
     mean, std: of sizes [rows, 1], in units of bytes that are divided by 255.
@@ -35,7 +30,7 @@ def normalized_table(mean: Numbers, std: Numbers, order: str) -> Entries:
     return _ORDERS[order](mean, std)
 
 
-def rescale(values: Array, factor: float) -> Entries:
+def rescale(values: Array, factor: float) -> F32Array:
     """``values * factor`` in f64, rounded to f32 once.
 
     Source: transformers, image_transforms.rescale, which the PIL backend calls.
@@ -44,17 +39,17 @@ def rescale(values: Array, factor: float) -> Entries:
         return (values.astype(np.float64) * factor).astype(np.float32)
 
 
-def normalize(values: Array, mean: Array, std: Array) -> Entries:
+def normalize(values: Array, mean: Array, std: Array) -> F32Array:
     """``(values - mean) / std`` in f32: the arguments are rounded to f32 first, and each step is rounded.
 
     Source: transformers, image_transforms.normalize, which the PIL backend calls.
     """
     with np.errstate(all="ignore"):  # as in transformers, a mean or std may exceed the range of f32
-        entries: Entries = np.divide(values.astype(np.float32) - mean.astype(np.float32), std.astype(np.float32))
+        entries: F32Array = np.divide(values.astype(np.float32) - mean.astype(np.float32), std.astype(np.float32))
     return entries
 
 
-def normalize_fused(values: Array, mean: Array, std: Array, factor: float) -> Entries:
+def normalize_fused(values: Array, mean: Array, std: Array, factor: float) -> F32Array:
     """``(values - mean / factor) / (std / factor)`` in f32: mean and std, rounded to f32, times ``1 / factor``.
 
     Source: transformers, image_processing_backends: _fuse_mean_std_and_rescale_factor of the torchvision backend;
@@ -65,7 +60,7 @@ def normalize_fused(values: Array, mean: Array, std: Array, factor: float) -> En
         return normalize(values, mean.astype(np.float32) * inverse, std.astype(np.float32) * inverse)
 
 
-_ORDERS: dict[str, Callable[[Numbers, Numbers], Entries]] = {
+_ORDERS: dict[str, Callable[[F64Array, F64Array], F32Array]] = {
     "transformers": lambda mean, std: normalize(rescale(_CODES, _FACTOR), mean, std),
     "torchvision": lambda mean, std: normalize_fused(_CODES, mean, std, _FACTOR),
 }

@@ -16,7 +16,7 @@ from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
 from restride.layout.tensor_desc import packed
 from restride.ops.lookup import LookingUp, looking_up
-from restride.ops.normalized import ORDERS, Order, normalized_table
+from restride.ops.normalized import ORDERS, NormalizingLibrary, normalized_table
 from restride.ops.perform import perform, source_beside
 from restride.ops.reorder import Reorder, reorder_plan
 from restride.ops.target import Out, Result, type_asked
@@ -222,7 +222,7 @@ def normalize(
     axis: SupportsIndex = -1,
     layout: Layout = None,
     dtype: DTypeLike | None = None,
-    like: Order | None = None,
+    like: NormalizingLibrary | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """``(x - mean) / std`` for each channel, integers first scaled to a largest value of 1: torchvision's Normalize.
@@ -279,7 +279,7 @@ def normalizing(
     axis: SupportsIndex = -1,
     layout: Layout = None,
     dtype: DTypeLike | None = None,
-    like: Order | None = None,
+    like: NormalizingLibrary | None = None,
     out: Tensor | None = None,
 ) -> Reordering | LookingUp:
     """``normalize`` for a source with the element type and sizes of ``desc``, as a reorder or a look-up."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arguments import as_numpy, require_word
 from restride.dtypes import as_number, cast
@@ -22,11 +21,10 @@ from restride.ops.target import Out, destination, read_layout, require_room
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor
 from restride.weights import LibraryRows, Resizing, indexed_rows
+from restride.weights.rows import IndexArray
 
-Indices = npt.NDArray[np.int64]
 
-
-def taken(x: Tensor, indices: Mapping[int, Indices]) -> Tensor:
+def taken(x: Tensor, indices: Mapping[int, IndexArray]) -> Tensor:
     """The tensor whose element o along axis k is ``indices[k][o]`` of ``x``, bit for bit; negative: from the end.
 
     Raises:
@@ -36,7 +34,7 @@ def taken(x: Tensor, indices: Mapping[int, Indices]) -> Tensor:
 
 
 def take_plan(
-    src: TensorDesc, out: Out | None, limits: Limits, axes: tuple[int, ...], indices: tuple[Indices, ...]
+    src: TensorDesc, out: Out | None, limits: Limits, axes: tuple[int, ...], indices: tuple[IndexArray, ...]
 ) -> Plan:
     """The plan of ``taken``."""
     rows = []
@@ -48,7 +46,7 @@ def take_plan(
     return plan_of(src, out, limits, resized)
 
 
-def _from_0(indices: Indices, axis: int, size: int) -> Indices:
+def _from_0(indices: IndexArray, axis: int, size: int) -> IndexArray:
     """Convert the indices of an axis, where negative ones count from its end, to indices from 0 on."""
     outside = indices[(indices < -size) | (indices >= size)]
     if outside.size:
@@ -56,7 +54,7 @@ def _from_0(indices: Indices, axis: int, size: int) -> Indices:
     return np.where(indices < 0, indices + size, indices)
 
 
-def taken_along(x: Tensor, indices: Indices, axis: int) -> Tensor:
+def taken_along(x: Tensor, indices: IndexArray, axis: int) -> Tensor:
     """The tensor whose element at p is the one of ``x`` at p with ``indices[p]`` along ``axis``, bit for bit.
 
     A take from the buffer as one axis: of f32[2,3]{1,0}, [[2], [0]] along axis 1 are elements 2 and 3 of the buffer.
@@ -127,7 +125,7 @@ def _pairs(pad_width: object, src: TensorDesc) -> list[list[int]]:
     return each
 
 
-def _pad_indices(src: TensorDesc, axis: int, widths: list[int], mode: str) -> Indices:
+def _pad_indices(src: TensorDesc, axis: int, widths: list[int], mode: str) -> IndexArray:
     """The indices of an axis that is padded with its own elements."""
     size, (before, behind) = src.sizes[axis], widths
     if not size:

@@ -6,17 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Required
 
-import numpy as np
-
 from restride.arguments import MAX_RANK, as_numpy
-from restride.dtypes import DTypeLike, as_dtype
+from restride.dtypes import Array, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
 from restride.request.arithmetic import NumberArguments
 from restride.request.boxes import Flip, Indices, LetterboxPlace, Units
 from restride.request.resampling import FilterArguments, RequestArguments, RuleArguments
-
-Array = np.ndarray[Any, Any]
 
 MAX_ELEMENTS = 1 << 27
 """Maximum number of elements of an array that is computed: 1 GiB in f64, and a few such arrays exist at a time."""

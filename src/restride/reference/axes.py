@@ -9,10 +9,10 @@ from fractions import Fraction
 from operator import itemgetter
 from typing import Any
 
-from restride.arguments import Exact
-from restride.dtypes import as_dtype
+from restride.arguments import ExactNumber
+from restride.dtypes import Array, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import Array, require_few_elements
+from restride.reference.arguments import require_few_elements
 from restride.reference.coordinates import HALF, ResampledAxis
 from restride.reference.like import follows_sizes
 from restride.request import AREA_MODES, CheckedRequest, Request, read_request
@@ -152,10 +152,10 @@ def _how(
     )
 
 
-def _or_default(numbers: Sequence[Exact] | None, default: Fraction, count: int) -> list[Fraction]:
+def _or_default(numbers: Sequence[ExactNumber] | None, default: Fraction, count: int) -> list[Fraction]:
     return [default] * count if numbers is None else [_decimal(number) for number in numbers]
 
 
-def _decimal(number: Exact) -> Fraction:
+def _decimal(number: ExactNumber) -> Fraction:
     """The exact number; a float stands for the decimal number that prints it: 0.1 is 1/10."""
     return Fraction(repr(float(number))) if isinstance(number, float) else Fraction(number)

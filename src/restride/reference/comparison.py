@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restride.reference.arguments import Array
+from restride.dtypes import Array
 
 
 @dataclass(frozen=True)

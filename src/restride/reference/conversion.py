@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from restride.dtypes import ELEMENT_TYPES, ElementType, as_dtype
+from restride.dtypes import ELEMENT_TYPES, Array, ElementType, as_dtype
 from restride.errors import DescriptorError
-from restride.reference.arguments import Array, as_array, described
+from restride.reference.arguments import as_array, described
 
 # Elements of every type as exact numbers, each with a sign, an integer and a power of two.
 

@@ -14,9 +14,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from restride.arguments import as_numpy, unexpected
-from restride.dtypes import as_dtype
+from restride.dtypes import Array, as_dtype
 from restride.errors import ErrorContext, UnsupportedError
-from restride.reference.arguments import Array, BoxArguments, as_array, described, require_few_elements
+from restride.reference.arguments import BoxArguments, as_array, described, require_few_elements
 from restride.reference.conversion import convert
 from restride.reference.reorder import reorder
 from restride.reference.resample import NEUTRAL, resample, resample_limits

@@ -7,9 +7,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from restride.arguments import counts, unexpected
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import Array, DType, as_dtype
 from restride.errors import ErrorContext, UnsupportedError
-from restride.reference.arguments import Array, ReferenceBackwardArguments, as_array, described
+from restride.reference.arguments import ReferenceBackwardArguments, as_array, described
 from restride.reference.axes import MAX_WEIGHTS, resampled_axes
 from restride.reference.conversion import round_once
 from restride.reference.resample import nested_sums, sum_bound, sum_limits, unlimited_where, weighted_axes

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restride.reference.arguments import Array
+from restride.dtypes import Array
 from restride.reference.weights import ReferenceRows
 from restride.request.libraries import LibraryRequest
 from restride.weights.like import follows_sizes, rows_like

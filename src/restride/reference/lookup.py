@@ -6,8 +6,9 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride.errors import DescriptorError
-from restride.reference.arguments import Array, as_array, described
+from restride.reference.arguments import as_array, described
 from restride.request import resized_axes
 
 

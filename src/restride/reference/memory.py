@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from restride.arguments import require_unmasked
+from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc, as_desc
-from restride.reference.arguments import Array, as_array, described
+from restride.reference.arguments import as_array, described
 from restride.reference.conversion import round_once
 
 # oneDNN's format tags: ``nChw16c`` has the order 0,1,2,3 and one block, 16 of axis 1.

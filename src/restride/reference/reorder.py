@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import Array, DType, as_dtype
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
-from restride.reference.arguments import Array, as_array, described
+from restride.reference.arguments import as_array, described
 from restride.reference.conversion import convert
 from restride.request.arithmetic import Numbers, arithmetic
 

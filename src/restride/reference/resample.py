@@ -14,10 +14,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from restride.arguments import integers, unexpected
-from restride.dtypes import ELEMENT_TYPES, DType, DTypeLike, as_dtype
+from restride.dtypes import ELEMENT_TYPES, Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed
 from restride.layout import TensorDesc
-from restride.reference.arguments import Array, ReferenceResampleArguments, as_array, described
+from restride.reference.arguments import ReferenceResampleArguments, as_array, described
 from restride.reference.axes import ResampledAxes, resampled_axes
 from restride.reference.conversion import convert
 from restride.reference.like import LibraryAnswer, clipped_like, rounding_like, rows_of

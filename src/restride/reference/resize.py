@@ -7,8 +7,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride.errors import DescriptorError
-from restride.reference.arguments import Array, ReferenceResampleArguments, as_array, described
+from restride.reference.arguments import ReferenceResampleArguments, as_array, described
 from restride.reference.resample import resample, resample_limits
 
 _F32_UNIT = 2.0**-24  # largest relative error of one rounding to f32

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from restride.reference.arguments import Array
+from restride.dtypes import Array
 from restride.reference.coordinates import ResampledAxis, is_extrapolated, nearest_index, source_coordinate
 
 # Weights are exact integers, divided once.

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from restride.reference.arguments import Array, as_array, described
+from restride.dtypes import Array
+from restride.reference.arguments import as_array, described
 from restride.request.yuv import require_colors, sizes_of_rgb
 
 _RED_AND_BLUE = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722)}

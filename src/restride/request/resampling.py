@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict
 
 import numpy as np
 
-from restride.arguments import LIMIT, Exact, RealNumber, finite, integers, real, reals
+from restride.arguments import LIMIT, ExactNumber, RealNumber, finite, integers, real, reals
 from restride.errors import DescriptorError, Message, did_you_mean, shown
 from restride.request.libraries import LIBRARIES, OTHER_NAMES, Library, LibraryRequest, Mode, Profile
 
@@ -125,13 +125,13 @@ class CheckedRequest(NamedTuple):
 
     axes: tuple[int, ...]
     sizes: tuple[int, ...] | None
-    scales: tuple[Exact, ...] | None
+    scales: tuple[ExactNumber, ...] | None
     rules: Rules
     extrapolation_value: float
-    roi: tuple[Exact, ...] | None
+    roi: tuple[ExactNumber, ...] | None
     keep_aspect_ratio_policy: str
-    input_offsets: tuple[Exact, ...] | None
-    output_offsets: tuple[Exact, ...] | None
+    input_offsets: tuple[ExactNumber, ...] | None
+    output_offsets: tuple[ExactNumber, ...] | None
     recompute_scale_factor: bool
     window: object
 
@@ -231,7 +231,7 @@ def read_request(request: Request, rank: int, dtype: str) -> tuple[CheckedReques
     return checked, library
 
 
-def _per_axis(argument: str, values: object, count: int) -> tuple[Exact, ...] | None:
+def _per_axis(argument: str, values: object, count: int) -> tuple[ExactNumber, ...] | None:
     if values is None:
         return None
     numbers = reals(argument, values)
@@ -256,7 +256,7 @@ def require_products(request: CheckedRequest, old: Sequence[int], products: Sequ
             )
 
 
-def require_countable(scales: Sequence[Exact], old: Sequence[int], products: Sequence[Exact]) -> None:
+def require_countable(scales: Sequence[ExactNumber], old: Sequence[int], products: Sequence[ExactNumber]) -> None:
     """Require that ``products``, sizes before times scales, are below what any size can be.
 
     Raises:

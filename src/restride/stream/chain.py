@@ -30,7 +30,7 @@ from restride.layout.argument import Layout, is_permutation
 from restride.layout.views import BasicIndex
 from restride.ops import quantize as quantization
 from restride.ops.lookup import looking_up, lookup
-from restride.ops.normalized import Order
+from restride.ops.normalized import NormalizingLibrary
 from restride.ops.operation import Indexed, Operation, Window
 from restride.ops.reorder import Reorder, ReorderArguments, reorder
 from restride.ops.resample import DEFAULT_ARGUMENTS, Resample, ResampleArguments, resample, split_arguments
@@ -133,7 +133,7 @@ class Chain:
         axis: SupportsIndex = -1,
         layout: Layout = None,
         dtype: DTypeLike | None = None,
-        like: Order | None = None,
+        like: NormalizingLibrary | None = None,
     ) -> Chain:
         """``rs.normalize``; ``layout`` only as "A->B"."""
         return self._with(quantization.normalize, mean, std, axis=axis, layout=layout, dtype=dtype, like=like)

@@ -23,7 +23,7 @@ from restride.tensor.tensor import Tensor, empty
 from restride.vision import work
 from restride.vision.options import Options
 from restride.vision.picture import Cropped, Padded, Picture, Resized, SourceImage, source_of
-from restride.vision.recipe import Key, Pixels, Result
+from restride.vision.recipe import Key, OutputValue, Pixels
 from restride.vision.work import PictureRun, Stack
 
 Element = Literal["u8", "s32"]
@@ -48,7 +48,7 @@ _parse = lru_cache(maxsize=64)(Pattern.parse)
 
 
 def execute(
-    results: Mapping[Key, Result],
+    results: Mapping[Key, OutputValue],
     sources: Sequence[SourceImage],
     elements: Sequence[Array | Tensor],
     options: Options,
@@ -78,7 +78,7 @@ class _Execution:
 
     def __init__(
         self,
-        results: Mapping[Key, Result],
+        results: Mapping[Key, OutputValue],
         sources: Sequence[SourceImage],
         elements: Sequence[Array | Tensor],
         device: Device,

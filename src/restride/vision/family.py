@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from restride.vision.options import Check, Options
+from restride.vision.options import OptionCheck, Options
 from restride.vision.picture import Picture
-from restride.vision.recipe import Result, Shot, Table, facts_of, one, padded, stacked
+from restride.vision.recipe import OutputValue, Shot, ValueMap, facts_of, one, padded, stacked
 from restride.vision.sizes import HeightWidth, resized
 from restride.vision.values import plain
 
 Geometry = Callable[[Picture, Options], Shot]
-Build = Callable[[Sequence[Shot], Options, Sequence[int]], dict[str, Result]]
+Build = Callable[[Sequence[Shot], Options, Sequence[int]], dict[str, OutputValue]]
 Prepare = Callable[[dict[str, object]], None]
 SizeRule = Callable[[int, int, Options], HeightWidth]
 """A function from an image's height and width and the options to the size that it is resized to."""
@@ -56,13 +56,13 @@ def or_bilinear(rule: SizeRule) -> Geometry:
 common = by_rule()
 
 
-def planes(table: Table = plain, *, pads: bool = True) -> Build:
+def planes(table: ValueMap = plain, *, pads: bool = True) -> Build:
     """The builder of ``pixel_values`` [tiles, channels, height, width] and of the other results of the images.
 
     pads: with ``do_pad`` images are at the top left of zeros; False: the family knows no ``do_pad``.
     """
 
-    def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
         is_padded = pads and options.do_pad
         pixels = padded(shots, options.pad_size, table) if is_padded else stacked(shots, table)
         return {"pixel_values": pixels, **facts_of(shots)}
@@ -107,7 +107,7 @@ class Family:
     size_words: Callable[[Options], str] = size_in_words
     words: str = ""
     ignored: frozenset[str] = frozenset()
-    checks: Mapping[str, Check] = field(default_factory=dict)
+    checks: Mapping[str, OptionCheck] = field(default_factory=dict)
     prepare: Prepare | None = None
     list_is_sample: bool = False
     together: Geometry | None = None

@@ -24,9 +24,9 @@ from restride.vision.images import Image, ImageLike, read_images
 from restride.vision.inputs import Inputs
 from restride.vision.options import COMMON, Options, read_options
 from restride.vision.picture import Picture, Resized, SourceImage, kept_dtype
-from restride.vision.recipe import Key, Pixels, Result, Shot, UnequalImages, starts_of
+from restride.vision.recipe import Key, OutputValue, Pixels, Shot, UnequalImages, starts_of
 
-Kind = Literal["np", "restride", "pt"]
+ReturnedTensors = Literal["np", "restride", "pt"]
 
 _KINDS = ("np", "restride", "pt")
 _PIXEL_TYPES = ("f32", "f16", "bf16")
@@ -126,7 +126,7 @@ class Processor:
     def __call__(
         self,
         images: ImageLike | Sequence[ImageLike | Sequence[ImageLike]],
-        return_tensors: Kind | None = "np",
+        return_tensors: ReturnedTensors | None = "np",
         dtype: DTypeLike | None = None,
         device: Device | None = None,
     ) -> Inputs:
@@ -224,11 +224,11 @@ class Processor:
                 shots.append(replace(shot(geometry, source), name=name))
         return shots
 
-    def _results(self, shots: Sequence[Shot], samples: Sequence[int]) -> dict[str, Result]:
+    def _results(self, shots: Sequence[Shot], samples: Sequence[int]) -> dict[str, OutputValue]:
         """The results of a call, before they are computed."""
         return self._checked(self._family.build(shots, self._options, samples), shots)
 
-    def _lists(self, shots: Sequence[Shot], samples: Sequence[int]) -> dict[tuple[str, int], Result]:
+    def _lists(self, shots: Sequence[Shot], samples: Sequence[int]) -> dict[tuple[str, int], OutputValue]:
         """The results of a call that become lists, by key and number of the image, which is 0 for those of all images.
 
         Images that end in different sizes have results of their own.
@@ -266,7 +266,7 @@ class Processor:
                 lists[key] += listed
         return lists
 
-    def _checked(self, results: dict[Key, Result], shots: Sequence[Shot]) -> dict[Key, Result]:
+    def _checked(self, results: dict[Key, OutputValue], shots: Sequence[Shot]) -> dict[Key, OutputValue]:
         """The results, of which no image may keep fractions or its element type."""
         for result in results.values():
             if isinstance(result, Pixels):
@@ -367,11 +367,11 @@ def _in_lists(value: Array | list[Any], depth: int | None) -> Any:
     return value.tolist() if depth is None else [_in_lists(each, depth - 1) for each in value]
 
 
-def _sizes_of(result: Result) -> tuple[int, ...] | None:
+def _sizes_of(result: OutputValue) -> tuple[int, ...] | None:
     return None if isinstance(result, list) else tuple(result.shape)
 
 
-def as_kind(value: Computed, kind: Kind) -> Any:
+def as_kind(value: Computed, kind: ReturnedTensors) -> Any:
     """A result as the kind of array that the caller asks for."""
     if kind == "restride" or isinstance(value, list):
         return value

@@ -91,7 +91,7 @@ _SIZE_KEYS = (
 """Keys that a size may have."""
 
 Mean = float | tuple[float, ...] | None
-Check = Callable[[str, object], Any]
+OptionCheck = Callable[[str, object], Any]
 """A function from a key and its value to the value that a family reads; its ``DescriptorError`` names the key."""
 
 
@@ -155,12 +155,12 @@ class Options:
         return self.crop_size.sides("crop_size")
 
 
-def or_null(check: Check) -> Check:
+def or_null(check: OptionCheck) -> OptionCheck:
     """The check of a key that may be null."""
     return lambda key, value: None if value is None else check(key, value)
 
 
-def needed(check: Check) -> Check:
+def needed(check: OptionCheck) -> OptionCheck:
     """The check of a key that may not be null, though ``check`` takes it."""
 
     def checked(key: str, value: object) -> Any:
@@ -182,7 +182,7 @@ def as_flag(key: str, value: object) -> bool:
     return bool(value)
 
 
-def up_to(most: int) -> Check:
+def up_to(most: int) -> OptionCheck:
     """The check of a key that takes integers of 1 to ``most``."""
 
     def check(key: str, value: object) -> int:
@@ -233,7 +233,7 @@ def as_colour(key: str, value: object) -> tuple[int, ...]:
     return tuple(as_byte(f"{key}[{place}]", each) for place, each in enumerate(value))
 
 
-def one_of(*allowed: object) -> Check:
+def one_of(*allowed: object) -> OptionCheck:
     """The check of a key that takes these values."""
 
     def check(key: str, value: object) -> Any:
@@ -347,7 +347,7 @@ def as_data_format(key: str, value: object) -> str | None:
     return None if value is None else str(value)
 
 
-_CHECKS: dict[str, Check] = {
+_CHECKS: dict[str, OptionCheck] = {
     **{key: as_flag for key in COMMON if key.startswith("do_")},
     "resample": as_mode,
     "crop_size": as_size,
@@ -363,7 +363,7 @@ _CHECKS: dict[str, Check] = {
 }
 """The checks of common keys, except ``size`` and ``image_std``, and of keys whose numbers cause more work than most."""
 
-_BY_TYPE: dict[type, Check] = {
+_BY_TYPE: dict[type, OptionCheck] = {
     bool: as_flag,
     int: as_count,
     float: as_ratio,
@@ -376,7 +376,10 @@ _BY_TYPE: dict[type, Check] = {
 
 
 def read_options(
-    defaults: Mapping[str, object], config: Mapping[str, object], ignored: frozenset[str], checks: Mapping[str, Check]
+    defaults: Mapping[str, object],
+    config: Mapping[str, object],
+    ignored: frozenset[str],
+    checks: Mapping[str, OptionCheck],
 ) -> Options:
     """The options of a family with these ``defaults`` for a configuration.
 
@@ -403,7 +406,7 @@ def read_options(
         values["rescale_factor"] = 0  # with these values it has no effect
     as_divisor = as_std if values["do_normalize"] else as_mean  # without normalization nothing is divided
     as_size_here = partial(as_size, is_square=is_square)
-    special: dict[str, Check] = {**_CHECKS, "size": as_size_here, "image_std": as_divisor, **checks}
+    special: dict[str, OptionCheck] = {**_CHECKS, "size": as_size_here, "image_std": as_divisor, **checks}
     read = {key: (special.get(key) or _BY_TYPE[type(known[key])])(key, value) for key, value in values.items()}
     options = Options(**{key: read.pop(key) for key in COMMON if key in read}, own=read)
     if options.do_normalize and (options.image_mean is None or options.image_std is None):

@@ -31,7 +31,7 @@ class UnequalImages(DescriptorError):
     """Images of a call end in different sizes or numbers of tiles, so that no array has them all."""
 
 
-Table = Callable[[Options, int, bool], Array]
+ValueMap = Callable[[Options, int, bool], Array]
 
 TILES = "(rows h) (columns w) c -> rows columns c h w"
 """The pattern for tiles of a picture, row by row, each as planes. One tile gives the whole picture as planes."""
@@ -96,12 +96,12 @@ class Pixels:
     sizes: tuple[int, ...]
     shape: tuple[int, ...]
     puts: tuple[Put, ...]
-    table: Table
+    table: ValueMap
     zeros: bool = False
     memory: tuple[int, ...] = ()
 
 
-Result = Pixels | Array | list[Any]
+OutputValue = Pixels | Array | list[Any]
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def one(picture: Picture, **facts: object) -> Shot:
     return Shot((Piece(picture),), facts)
 
 
-def facts_of(shots: Sequence[Shot]) -> dict[str, Result]:
+def facts_of(shots: Sequence[Shot]) -> dict[str, OutputValue]:
     """The facts of the images by their keys, each as one array."""
     return {key: integers([shot.facts[key] for shot in shots]) for key in shots[0].facts}
 
@@ -146,7 +146,7 @@ def placed(
     shots: Sequence[Shot],
     starts: Sequence[int],
     shape: tuple[int, ...],
-    table: Table,
+    table: ValueMap,
     size: HeightWidth | None = None,
     corner: tuple[int, int] = (0, 0),
 ) -> Pixels:
@@ -173,7 +173,7 @@ def placed(
     return Pixels((places, *sizes), (*shape, *sizes), tuple(puts), table, zeros=not is_full)
 
 
-def stacked(shots: Sequence[Shot], table: Table = plain) -> Pixels:
+def stacked(shots: Sequence[Shot], table: ValueMap = plain) -> Pixels:
     """All tiles of all images one after the other: [tiles, channels, height, width].
 
     Raises:
@@ -183,7 +183,7 @@ def stacked(shots: Sequence[Shot], table: Table = plain) -> Pixels:
     return placed(shots, starts_of(counts), (sum(counts),), table)
 
 
-def padded(shots: Sequence[Shot], size: Size | None, table: Table = plain) -> Pixels:
+def padded(shots: Sequence[Shot], size: Size | None, table: ValueMap = plain) -> Pixels:
     """One picture an image at the top left of zeros: [images, channels, height, width].
 
     size: the height and width of all; None: the greatest of each.

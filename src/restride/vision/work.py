@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise, takewhile
 
 from restride.vision.picture import Cropped, Padded, Picture, Resized, SourceImage, source_of
-from restride.vision.recipe import Key, Pixels, Put, Result
+from restride.vision.recipe import Key, OutputValue, Pixels, Put
 
 MAX_AXES = 8
 """Maximum number of axes of one dispatch."""
@@ -27,7 +27,7 @@ def is_uploaded(picture: Picture) -> bool:
     return isinstance(image, SourceImage) and image.place == 0
 
 
-def needed(results: Mapping[Key, Result]) -> list[Picture]:
+def needed(results: Mapping[Key, OutputValue]) -> list[Picture]:
     """Every picture that the results need, each after the picture that it is computed from."""
     found: dict[Picture, None] = {}
 
@@ -74,7 +74,7 @@ class Uses:
     zeros: bool
 
     @classmethod
-    def of(cls, results: Mapping[Key, Result]) -> Uses:
+    def of(cls, results: Mapping[Key, OutputValue]) -> Uses:
         """The uses of the pictures of these results."""
         pictures = needed(results)
         users: dict[Picture, list[Picture | None]] = {picture: [] for picture in pictures}
@@ -114,7 +114,7 @@ class Places:
     uses: the uses of the pictures. members: the images that have each source. stacks: the pictures that are in stacks.
     """
 
-    def __init__(self, results: Mapping[Key, Result], sources: Sequence[SourceImage]) -> None:
+    def __init__(self, results: Mapping[Key, OutputValue], sources: Sequence[SourceImage]) -> None:
         """sources: the source of each image of the call."""
         self.uses = Uses.of(results)
         self.members: dict[Picture, list[int]] = {}
@@ -193,7 +193,7 @@ def _first_run(puts: Sequence[Put], places: Sequence[int]) -> PictureRun:
     return PictureRun(first, slice(place, place + step * images, step), images, spacing, is_full)
 
 
-def puts_of(results: Mapping[Key, Result]) -> Iterator[Put]:
+def puts_of(results: Mapping[Key, OutputValue]) -> Iterator[Put]:
     """Yield the pictures that all results write, as values of ``Put``."""
     for result in results.values():
         if isinstance(result, Pixels):
@@ -210,7 +210,7 @@ def passes(picture: Resized) -> int:
     return min(changes(picture), 1 if picture.mode == "nearest" else 2)
 
 
-def dispatches(results: Mapping[Key, Result], sources: Sequence[SourceImage]) -> int:
+def dispatches(results: Mapping[Key, OutputValue], sources: Sequence[SourceImage]) -> int:
     """The number of dispatches that the results need.
 
     A resize whose result is resized again may take one more than its passes. A pad takes one for its colour, and one

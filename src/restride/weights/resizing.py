@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeVar
 
-from restride.arguments import Exact
+from restride.arguments import ExactNumber
 from restride.errors import DescriptorError, UnsupportedError
 from restride.lru import cached_property
 from restride.request.libraries import LibraryRequest
@@ -208,7 +208,7 @@ def _new_sizes(
     return products if choice.sizes is None else sizes, tuple(map(_fraction, choice.scales))
 
 
-def _fraction(number: Exact) -> Fraction:
+def _fraction(number: ExactNumber) -> Fraction:
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
 
 
@@ -266,11 +266,11 @@ def _lines(
     return tuple(lines)
 
 
-def _per_axis(values: Sequence[Exact] | None, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+def _per_axis(values: Sequence[ExactNumber] | None, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     return default if values is None else tuple(map(_fraction, values))
 
 
-def scaled_sizes(sizes: Sequence[int], scales: Sequence[Exact], *, rounds: bool = False) -> tuple[int, ...]:
+def scaled_sizes(sizes: Sequence[int], scales: Sequence[ExactNumber], *, rounds: bool = False) -> tuple[int, ...]:
     """``trunc(size * scale)`` each, in f64 for a float as torch, ONNX and numpy compute it: 100 * 0.29 is 28.
 
     rounds: to nearest even instead, as OpenCV does: 29.

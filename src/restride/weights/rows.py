@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from restride.dtypes import Array
+from restride.dtypes import Array, F64Array
 from restride.errors import UnsupportedError
 from restride.lru import LRU
 
@@ -46,8 +46,7 @@ _MAX_CACHED_BYTES = 1 << 24
 The rows of 640 -> 224 take 13 us from the cache; computing them takes 20 us, or 124 us if they are antialiased.
 """
 
-Index = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.int64]
 
 
 class Shifts(NamedTuple):
@@ -75,7 +74,7 @@ class Taps(NamedTuple):
     moved as it is.
     """
 
-    first: Index
+    first: IndexArray
     weights: Array | None = None
     shifts: Shifts | None = None
 
@@ -141,28 +140,28 @@ class Rows:
         """Hash only the fields that usually differ."""
         return hash((self.compute, self.arguments, self.start, self.count))
 
-    def first(self) -> Index:
+    def first(self) -> IndexArray:
         """The lowest source index of each row, counted from ``origin``."""
         return self.at(self._these, weighs=False).first - self.origin
 
-    def first_and_weights(self) -> tuple[Index, Array]:
+    def first_and_weights(self) -> tuple[IndexArray, Array]:
         """``first()``, and the weights of each row, (count, taps), not to be written; 1 where elements are moved."""
         first, weights, _ = self.at(self._these)
         return first - self.origin, np.ones((len(first), 1), np.float32) if weights is None else weights
 
-    def index(self) -> Index:
+    def index(self) -> IndexArray:
         """The output indices, in order."""
         step = -1 if self.descending else 1
         return np.arange(self.start, self.start + step * self.count, step, dtype=np.int64)
 
     @property
-    def _these(self) -> Index | slice:
+    def _these(self) -> IndexArray | slice:
         """``index()``; if all rows of the axis are cached and these ascend, it is a slice, which copies no row."""
         if self.at_once and not self.descending:
             return slice(self.start, self.start + self.count)
         return self.index()
 
-    def at(self, index: Index | slice, *, weighs: bool = True) -> Taps:
+    def at(self, index: IndexArray | slice, *, weighs: bool = True) -> Taps:
         """The rows of some output indices of the whole axis, with or without their weights."""
         if not self.at_once:
             return self.compute(*self.arguments, index, weighs)
@@ -292,7 +291,7 @@ def with_edges(rows: Rows) -> Rows:
     return whole.part(low + rows.origin, high + 1 - low, rows.span.start)
 
 
-def _with_edges(source_size: int, _size: int, index: Index, _weighs: bool) -> Taps:
+def _with_edges(source_size: int, _size: int, index: IndexArray, _weighs: bool) -> Taps:
     return Taps(np.clip(index - 1, 0, source_size - 1))
 
 
@@ -306,17 +305,23 @@ def picked_rows(rule: Rule, source_size: int, size: int, *others: object) -> Row
     return Rows(rule, arguments, source_size, size, 1, moves=True, at_once=are_few(size, 1))
 
 
-def indexed_rows(source_size: int, indices: Index) -> Rows:
+def indexed_rows(source_size: int, indices: IndexArray) -> Rows:
     """Rows that move the elements at these source indices, in any order; each from 0 to ``source_size - 1``."""
     return picked_rows(_indexed, source_size, len(indices), indices.tobytes())
 
 
-def _indexed(_source_size: int, _size: int, indices: bytes, index: Index, _weighs: bool) -> Taps:
+def _indexed(_source_size: int, _size: int, indices: bytes, index: IndexArray, _weighs: bool) -> Taps:
     return Taps(np.frombuffer(indices, np.int64)[index])
 
 
 def _compute_library(
-    rule: Rule, source_size: int, size: int, others: tuple[object, ...], is_identity: bool, _index: Index, _weighs: bool
+    rule: Rule,
+    source_size: int,
+    size: int,
+    others: tuple[object, ...],
+    is_identity: bool,
+    _index: IndexArray,
+    _weighs: bool,
 ) -> Taps:
     """All rows of a library's rule, whichever rows are requested."""
     taps = rule(source_size, size, *others)
@@ -326,7 +331,7 @@ def _compute_library(
     return Taps(np.arange(size), np.full((size, 1), one, taps.weights.dtype), taps.shifts)
 
 
-def _readers(forward: Rows, source: Index, _weighs: bool) -> Taps:
+def _readers(forward: Rows, source: IndexArray, _weighs: bool) -> Taps:
     """The first output that reads each source index; instead of weights, how many outputs read an index at most."""
     first = forward.at(np.arange(forward.size, dtype=np.int64), weighs=False).first
     descends = len(first) > 0 and first[0] > first[-1]
@@ -337,7 +342,7 @@ def _readers(forward: Rows, source: Index, _weighs: bool) -> Taps:
     return Taps(np.clip(forward.size - high if descends else low, 0, forward.size - taps), np.array([[taps]]))
 
 
-def _transposed(forward: Rows, taps: int, index: Index, weighs: bool) -> Taps:
+def _transposed(forward: Rows, taps: int, index: IndexArray, weighs: bool) -> Taps:
     first = _cached_rows(_readers, (forward,), forward.source_size).first[index]
     if not weighs:
         return Taps(first)
@@ -353,7 +358,7 @@ def _transposed(forward: Rows, taps: int, index: Index, weighs: bool) -> Taps:
     return Taps(first, np.where(reads, weights[place, np.where(reads, tap, 0)], np.float32(0)))
 
 
-def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
+def _part_of_row(whole: Rows, many: int, index: IndexArray, weighs: bool) -> Taps:
     """Part ``index % many`` of row ``index // many``; a part that would exceed its row begins earlier, with zeros."""
     row, part = np.divmod(index, many)
     begin = whole.at(row, weighs=False).first
@@ -372,12 +377,12 @@ def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
     return Taps(first, weights)
 
 
-def _taken(rows: Rows, _index: Index, _weighs: bool) -> Taps:
+def _taken(rows: Rows, _index: IndexArray, _weighs: bool) -> Taps:
     """The given rows, whichever rows are requested."""
     return Taps(*rows.first_and_weights())
 
 
-def _sum_of_parts(many: int, of_floats: bool, index: Index, _weighs: bool) -> Taps:
+def _sum_of_parts(many: int, of_floats: bool, index: IndexArray, _weighs: bool) -> Taps:
     return Taps(index * many, np.ones((len(index), many), np.float32 if of_floats else np.int32))
 
 
@@ -416,7 +421,7 @@ def in_quads(rows: Rows, extent: int, aligned: bool) -> Rows:
     )
 
 
-def _quads(rows: Rows, taps: int, extent: int, aligned: bool, index: Index, weighs: bool) -> Taps:
+def _quads(rows: Rows, taps: int, extent: int, aligned: bool, index: IndexArray, weighs: bool) -> Taps:
     first, weights, _ = rows.at(index, weighs=weighs)
     first = first - rows.origin
     early = first % 4 if aligned else np.zeros_like(first)
@@ -447,7 +452,7 @@ class LibraryRows(NamedTuple):
     rounding: str | None = None
 
 
-def on_axis(first: Index, weights: Array, source_size: int, shifts: Shifts | None = None) -> Taps:
+def on_axis(first: IndexArray, weights: Array, source_size: int, shifts: Shifts | None = None) -> Taps:
     """The rows, shifted so that all taps are on the axis; taps that were beyond it must have weight 0.
 
     Taps 2, 3, 4 of an axis of 4 elements with weights w, w, 0 become taps 1, 2, 3 with weights 0, w, w.
@@ -471,7 +476,7 @@ def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.divide(weights, total[:, np.newaxis], out=weights, where=total[:, np.newaxis] != 0.0)
 
 
-def folded_at_edges(index: Index, weights: Array, source_size: int) -> tuple[Index, Array]:
+def folded_at_edges(index: IndexArray, weights: Array, source_size: int) -> tuple[IndexArray, Array]:
     """First indices and weights of rows that read the neighbours ``index``; neighbours beyond an edge read the edge.
 
     Indices -1, 0, 1, 2 with weights a, b, c, d are taps 0, 1, 2, 3 with weights a + b, c, d, 0.
@@ -490,14 +495,14 @@ def folded_at_edges(index: Index, weights: Array, source_size: int) -> tuple[Ind
     return first, folded
 
 
-def at_edges(index: Index, weights: Array, source_size: int, shifts: Shifts | None = None) -> Taps:
+def at_edges(index: IndexArray, weights: Array, source_size: int, shifts: Shifts | None = None) -> Taps:
     """The rows of ``folded_at_edges``, as ``Taps``."""
     return Taps(*folded_at_edges(index, weights, source_size), shifts)
 
 
 def windowed(
-    source_size: int, size: int, origin: float, scale: float, support: float, kernel: Callable[[_Floats], _Floats]
-) -> tuple[Index, _Floats]:
+    source_size: int, size: int, origin: float, scale: float, support: float, kernel: Callable[[F64Array], F64Array]
+) -> tuple[IndexArray, F64Array]:
     """First indices and f64 weights of Pillow's filters, which torch has too; ``on_axis`` moves them onto the axis.
 
     origin: where the first output begins. scale: width of an output in source elements. support: radius of the kernel

@@ -21,7 +21,7 @@ from restride.xp.data_types import BOOL
 FLOAT, INTEGER = DTYPES["f64"], DTYPES["s64"]
 """The default types, the same as numpy's."""
 
-Shape = SupportsIndex | Iterable[SupportsIndex]
+ShapeLike = SupportsIndex | Iterable[SupportsIndex]
 
 
 def asarray(
@@ -68,12 +68,14 @@ def from_dlpack(x: SupportsDLPack, /, *, device: Device | None = None, copy: boo
     return asarray(x, device=device, copy=copy)
 
 
-def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
+def empty(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
     """A tensor whose elements are undefined."""
     return tensors.empty(_desc(shape, dtype), as_device(device))
 
 
-def full(shape: Shape, fill_value: Number, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
+def full(
+    shape: ShapeLike, fill_value: Number, *, dtype: DTypeLike | None = None, device: Device | None = None
+) -> Tensor:
     """A tensor filled with one value.
 
     Without ``dtype``, a bool gives pred, an integer s64, or u64 from 2^63 on, other numbers f64.
@@ -88,12 +90,12 @@ def full(shape: Shape, fill_value: Number, *, dtype: DTypeLike | None = None, de
     return _filled(_desc(shape, dtype), value, as_device(device))
 
 
-def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
+def zeros(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
     """A tensor of zeros."""
     return _filled(_desc(shape, dtype), 0, as_device(device))
 
 
-def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
+def ones(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Tensor:
     """A tensor of ones."""
     return _filled(_desc(shape, dtype), 1, as_device(device))
 
@@ -269,7 +271,7 @@ def _filled(desc: TensorDesc, number: float, device: Device) -> Tensor:
     return result
 
 
-def _desc(shape: Shape, dtype: DTypeLike | None) -> TensorDesc:
+def _desc(shape: ShapeLike, dtype: DTypeLike | None) -> TensorDesc:
     sizes = counts("shape", shape, or_one=True)
     return TensorDesc(FLOAT if dtype is None else dtype, sizes)
 

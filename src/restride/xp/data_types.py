@@ -7,19 +7,19 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import ml_dtypes
 import numpy as np
 
-from restride.dtypes import DTYPES, DType, DTypeLike, Kind, as_dtype
+from restride.dtypes import DTYPES, DType, DTypeLike, ElementKind, as_dtype
 from restride.errors import DescriptorError, shown
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, require_tensor
 
-KindName: TypeAlias = Kind | Literal["integral", "numeric", "complex floating"]
+KindName: TypeAlias = ElementKind | Literal["integral", "numeric", "complex floating"]
 """The kinds of types that the array API names."""
 
 BOOL = DTYPES["pred"]
 
 _KINDS: dict[str, tuple[DType, ...]] = {
     kind: tuple(element for element in DTYPES.values() if element.format.kind == kind)
-    for kind in (*get_args(Kind), "complex floating")
+    for kind in (*get_args(ElementKind), "complex floating")
 }
 _KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
 _KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"]

@@ -12,9 +12,10 @@ from restride.arguments import MAX_RANK, as_numpy, counts, flag, integer, intege
 from restride.dtypes import DType, Number
 from restride.errors import DescriptorError, shown
 from restride.ops.pieces import concatenated, repeated, reshaped, rolled, tiled
-from restride.ops.take import Indices, padded, taken, taken_along
+from restride.ops.take import padded, taken, taken_along
 from restride.ops.target import require_room
 from restride.tensor.tensor import Tensor, require_tensor, require_tensors
+from restride.weights.rows import IndexArray
 from restride.xp.data_types import of_kind, result_type
 
 Axes = SupportsIndex | Iterable[SupportsIndex]
@@ -257,7 +258,7 @@ def _axes(argument: str, axes: Axes, x: Tensor, *, may_repeat: bool = False) -> 
     return each
 
 
-def _indices(argument: str, values: object) -> Indices:
+def _indices(argument: str, values: object) -> IndexArray:
     """Integers as a numpy array of int64."""
     if isinstance(values, Tensor) and values.dtype not in of_kind("integral"):
         raise DescriptorError(f"{argument} must be integers, got {values.desc}")

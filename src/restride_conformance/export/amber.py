@@ -17,8 +17,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride.errors import UnsupportedError
-from restride_conformance.case import Array
 from restride_conformance.export.program import Check, Dispatch, Program
 
 MAX_WORDS = 1 << 16

@@ -23,7 +23,7 @@ import numpy as np
 
 from restride.command.files import named_errors, write_whole
 from restride.command.process import UsageError
-from restride_conformance.case import Array
+from restride.dtypes import Array
 from restride_conformance.export import amber
 from restride_conformance.export.program import Copy, Dispatch, Program
 from restride_conformance.export.tables import c_program

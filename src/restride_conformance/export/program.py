@@ -11,9 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from restride.dtypes import DType
+from restride.dtypes import Array, DType
 from restride.reference.comparison import bits_of
-from restride_conformance.case import Array
 
 
 @dataclass(frozen=True, eq=False)

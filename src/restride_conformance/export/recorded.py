@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 
 import restride as rs
+from restride.dtypes import Array
 from restride.errors import UnsupportedError
 from restride.kernel import Limits
 from restride.kernel.modules import load_module
@@ -18,7 +19,7 @@ from restride.runtime.interface import rounded
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.queue import Hazards, Use
 from restride_conformance import fill
-from restride_conformance.case import Array, Case
+from restride_conformance.case import Case
 from restride_conformance.export.program import BoundRange, Buffer, Check, Copy, Dispatch, Program
 from restride_conformance.operations import makes_destination
 from restride_conformance.record import ShaderUnderTest

@@ -26,7 +26,7 @@ from restride_conformance.record import Outcome, Target, Verdict, worst
 
 FORMAT, VERSION = "restride-record", 1
 
-Kind = Literal["test", "selftest", "bench", "scale", "tune", "audit", "profiles", "reliability"]
+RecordKind = Literal["test", "selftest", "bench", "scale", "tune", "audit", "profiles", "reliability"]
 """The command that made a record, or the kind of its measurement."""
 
 MESSAGE_CHARACTERS = 8192
@@ -56,7 +56,7 @@ class Record:
         the first failure as asked.
     """
 
-    kind: Kind
+    kind: RecordKind
     started: datetime
     seconds: float = 0.0
     command: str = ""
@@ -79,7 +79,7 @@ class Record:
         object.__setattr__(self, "outcomes", tuple(_bounded(self.outcomes)))
 
     @classmethod
-    def begin(cls, kind: Kind, device: DeviceInfo | None, **own: Any) -> Self:
+    def begin(cls, kind: RecordKind, device: DeviceInfo | None, **own: Any) -> Self:
         """The record of a run that begins now on this machine, without outcomes; ``own``: further fields."""
         versions = {"restride": restride.__version__, "python": system.python_version(), "numpy": np.__version__}
         usual: dict[str, Any] = {

@@ -20,7 +20,7 @@ from restride.command.files import read_bounded, write_whole
 from restride.errors import DescriptorError, UnsupportedError
 from restride_conformance.case import Case
 from restride_conformance.record import Outcome
-from restride_conformance.report import FORMAT, VERSION, Kind, Record
+from restride_conformance.report import FORMAT, VERSION, Record, RecordKind
 
 MAX_BYTES = 48 << 20
 """Maximum size of a file to read, in bytes: enough for 150,000 cases with all pictures that a record keeps, or for
@@ -45,7 +45,7 @@ def _line(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def read_record(path: Path, kind: Kind | None = None) -> Record:
+def read_record(path: Path, kind: RecordKind | None = None) -> Record:
     """Read a record from a file that ``write_record`` wrote, of one kind or of any.
 
     Raises:
@@ -77,7 +77,7 @@ def schema() -> Mapping[str, Any]:
     return parsed
 
 
-def _record(data: bytes, kind: Kind | None) -> Record:
+def _record(data: bytes, kind: RecordKind | None) -> Record:
     record = _parsed(data)
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise DescriptorError(f'it does not begin with "format": "{FORMAT}"')
@@ -115,7 +115,7 @@ def _require_schema(record: dict[str, Any]) -> None:
         raise DescriptorError(f"{wrong.json_path.removeprefix('$.')[:120]}: {shown}")
 
 
-def _outcomes(kind: Kind, records: list[Any]) -> Iterator[Outcome]:
+def _outcomes(kind: RecordKind, records: list[Any]) -> Iterator[Outcome]:
     for index, record in enumerate(records):
         try:
             if kind == "test":

@@ -18,8 +18,9 @@ import zlib
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride.reference.comparison import distances
-from restride_conformance.case import Array, Case
+from restride_conformance.case import Case
 from restride_conformance.record import Pictures
 
 SMALL = 160

@@ -7,14 +7,14 @@ import threading
 from collections.abc import Generator, Sequence
 
 from restride_conformance.case import Case
-from restride_conformance.record import Mode, Outcome
+from restride_conformance.record import Outcome, RunMode
 from restride_conformance.run.runner import Runner
 
 Judged = tuple[int, Outcome]
 """The place of a case among all cases, and its outcome."""
 
 
-def run_all(runners: Sequence[Runner], cases: Sequence[Case], mode: Mode) -> Generator[Judged, None, None]:
+def run_all(runners: Sequence[Runner], cases: Sequence[Case], mode: RunMode) -> Generator[Judged, None, None]:
     """Yield the position and outcome of each case, in the order in which they end; one runner keeps the cases' order.
 
     Each runner takes the next case as soon as it is free, so that no runner gets most of the slow cases. A caller that

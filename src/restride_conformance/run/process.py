@@ -182,11 +182,11 @@ def inherited() -> dict[str, str]:
     }
 
 
-Answer = Callable[[Mapping[str, Any]], None]
+SendAnswer = Callable[[Mapping[str, Any]], None]
 """A function that sends one answer to the parent."""
 
 
-def take_channel() -> tuple[BinaryIO, Answer]:
+def take_channel() -> tuple[BinaryIO, SendAnswer]:
     """Take the channel to the parent: the stream of commands, and the function that sends an answer.
 
     Commands and answers move to other descriptors, and stdout to stderr. Ctrl-C is ignored: the parent handles it.

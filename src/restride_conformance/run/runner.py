@@ -20,7 +20,7 @@ from restride import errors
 from restride.errors import DeviceError, RestrideError
 from restride.runtime.loader import VALIDATION_LAYER
 from restride_conformance.case import Case
-from restride_conformance.record import Aftermath, Host, Mode, Outcome, Target, Verdict, worst
+from restride_conformance.record import Aftermath, Host, Outcome, RunMode, Target, Verdict, worst
 from restride_conformance.run.groups import in_groups
 from restride_conformance.run.process import JsonProcess, WorkerDied, inherited
 from restride_conformance.run.tally import Tally
@@ -75,7 +75,7 @@ class Runner:
         """
         return tuple(self._aftermath)
 
-    def run(self, case: Case, mode: Mode = "correctness") -> Outcome:
+    def run(self, case: Case, mode: RunMode = "correctness") -> Outcome:
         """The outcome of a case, whatever the driver does; in mode ``"perf"`` with its speed, if it passed.
 
         If the target repeats, it is the outcome of all repetitions, in two processes in turn: FLAKY if their verdicts

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from restride_conformance.case import Array
+from restride.dtypes import Array
 from restride_conformance.record import Outcome, Verdict
 
 _SHOWN = 5

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 import restride as rs
+from restride.dtypes import Array
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride_conformance import fill
-from restride_conformance.case import Array, Case
+from restride_conformance.case import Case
 from restride_conformance.operations import makes_destination
 from restride_conformance.setting import Setting
 

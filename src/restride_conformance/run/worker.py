@@ -39,7 +39,7 @@ from restride_conformance.run.groups import GroupedRuntime, in_groups, run_in_gr
 from restride_conformance.run.limits import open_within
 from restride_conformance.run.load import LoadedRuntime
 from restride_conformance.run.measure import measure_case
-from restride_conformance.run.process import Answer, mistake, take_channel
+from restride_conformance.run.process import SendAnswer, mistake, take_channel
 from restride_conformance.shader import module_source
 from restride_conformance.shader.groups import with_shapes
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart
@@ -64,7 +64,7 @@ def main() -> None:
     _end_after(0)
 
 
-def serve(commands: BinaryIO, answer: Answer) -> None:
+def serve(commands: BinaryIO, answer: SendAnswer) -> None:
     """Open the device, then run a case for each line of ``commands``."""
     target = Target.from_record(json.loads(commands.readline()))
     try:
@@ -108,7 +108,7 @@ def open_device(target: Target) -> Device:
     return Device.over(cast(Runtime, RuntimeUnderTest(runtime, target.shader.module)))
 
 
-def run(case: Case, device: Device, target: Target, command: dict[str, Any], answer: Answer) -> Outcome:
+def run(case: Case, device: Device, target: Target, command: dict[str, Any], answer: SendAnswer) -> Outcome:
     """Run a case and turn any exception into a verdict; an error that is no RestrideError is a bug in restride."""
     begin = time.perf_counter()
     grouped = cast(GroupedRuntime, device.runtime) if target.groups else None  # perhaps inside a RuntimeUnderTest

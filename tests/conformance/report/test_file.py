@@ -17,8 +17,17 @@ from restride.command.process import UsageError
 from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime import DeviceInfo
 from restride_conformance import Case, run_case
-from restride_conformance.record import Mode, Outcome, Pictures, Profile, ShaderUnderTest, Speed, Target, Verdict
-from restride_conformance.report import MESSAGE_CHARACTERS, Kind, Record
+from restride_conformance.record import (
+    Outcome,
+    Pictures,
+    RunMode,
+    ShaderUnderTest,
+    Speed,
+    Target,
+    ValidationProfile,
+    Verdict,
+)
+from restride_conformance.report import MESSAGE_CHARACTERS, Record, RecordKind
 from restride_conformance.report.file import json_text, read_record, schema, write_record
 from restride_conformance.report.summary import summary
 from restride_conformance.report.table import MEASURES
@@ -257,7 +266,7 @@ def test_the_schema_and_the_values_have_the_same_members():
     defs, members = schema()["$defs"], schema()["properties"]
     assert set(members) == {"format", "version", *(each.name for each in fields(Record))}
     assert set(schema()["required"]) <= set(json.loads(json_text(example())))
-    assert set(members["kind"]["enum"]) == {*get_args(Kind)}
+    assert set(members["kind"]["enum"]) == {*get_args(RecordKind)}
     assert set(defs["test"]["properties"]) == {"mode", "catalogues", *asdict(Target())}
     assert set(defs["shader"]["properties"]) == set(asdict(ShaderUnderTest("", "", "")))
     assert set(defs["speed"]["properties"]) == set(asdict(Speed(0, 0, 0)))
@@ -267,8 +276,8 @@ def test_the_schema_and_the_values_have_the_same_members():
     assert set(defs["measure"]["enum"]) == {*MEASURES} <= set(defs["figures"]["properties"])
     assert defs["outcome"]["properties"]["verdict"]["enum"] == list(Verdict)
     assert defs["message"]["maxLength"] == members["broken_off"]["maxLength"] == MESSAGE_CHARACTERS
-    assert tuple(defs["test"]["properties"]["mode"]["enum"]) == get_args(Mode)
-    assert (*get_args(Profile), None) == tuple(defs["test"]["properties"]["validate"]["enum"])
+    assert tuple(defs["test"]["properties"]["mode"]["enum"]) == get_args(RunMode)
+    assert (*get_args(ValidationProfile), None) == tuple(defs["test"]["properties"]["validate"]["enum"])
 
 
 def test_twenty_thousand_cases_are_written_and_read(path):

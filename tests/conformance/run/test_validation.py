@@ -9,7 +9,7 @@ import pytest
 
 from restride.errors import DeviceNotFound
 from restride.runtime.loader import VALIDATION_LAYER
-from restride_conformance.record import Profile
+from restride_conformance.record import ValidationProfile
 from restride_conformance.run.validation import PROFILES, Layer, split
 
 FIRST = (
@@ -55,7 +55,7 @@ def log_of(layer):
 
 
 def test_the_profiles_are_those_of_a_target():
-    assert tuple(PROFILES) == get_args(Profile)
+    assert tuple(PROFILES) == get_args(ValidationProfile)
 
 
 def test_a_log_is_split_into_its_messages():

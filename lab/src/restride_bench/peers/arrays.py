@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride_conformance.operations import is_arithmetic
 from restride_measure.offer import Offer, Peer, factor_and_addend, filling, sampling
-from restride_measure.workloads import Array, Workload, crops
+from restride_measure.workloads import Workload, crops
 
 
 class Numpy(Peer):

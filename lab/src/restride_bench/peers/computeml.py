@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from restride.dtypes import Array
 from restride.tensor.device import Device
 from restride_measure.offer import Absent, Offer, Peer, StridedCopy, installed
-from restride_measure.workloads import Array, Workload
+from restride_measure.workloads import Workload
 
 _MAX_AXES = 4
 

@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride_conformance.operations import CheckedRearrange
 from restride_measure.offer import Offer, Peer, installed, returning
-from restride_measure.workloads import Array, Workload
+from restride_measure.workloads import Workload
 
 
 class Einops(Peer):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
+from restride.dtypes import Array
 from restride_measure.offer import Offer, Peer, installed, returning
-from restride_measure.workloads import Array, PixelValues, Workload
+from restride_measure.workloads import PixelValues, Workload
 
 
 class Transformers(Peer):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride.tensor.device import Device
 from restride_measure.offer import Absent, Offer, Peer, installed, sampling
-from restride_measure.workloads import Array, Workload
+from restride_measure.workloads import Workload
 
 _MODES = {"nearest": 1, "linear": 2}
 _PLANE = 4

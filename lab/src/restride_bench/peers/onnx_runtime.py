@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride_conformance.operations import is_arithmetic
 from restride_measure.offer import Offer, Peer, StridedCopy, factor_and_addend, installed, is_of_pixels, sampling
-from restride_measure.workloads import Array, Workload
+from restride_measure.workloads import Workload
 
 _TYPES = {
     "u8": ("uint8", 2),

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride_conformance.case import Case
 from restride_conformance.operations import is_arithmetic
 from restride_measure.offer import (
@@ -21,7 +22,7 @@ from restride_measure.offer import (
     returning,
     sampling,
 )
-from restride_measure.workloads import Array, Workload
+from restride_measure.workloads import Workload
 
 _MAX_CHANNELS = 4
 

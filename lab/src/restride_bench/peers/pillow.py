@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride_measure.offer import Offer, Peer, installed, is_of_pixels, sampling
-from restride_measure.workloads import Array, Workload
+from restride_measure.workloads import Workload
 
 
 class Pillow(Peer):

@@ -8,6 +8,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias
 
+from restride.dtypes import Array
 from restride_conformance.case import Case
 from restride_conformance.operations import is_arithmetic
 from restride_measure.offer import (
@@ -20,7 +21,7 @@ from restride_measure.offer import (
     is_of_pixels,
     sampling,
 )
-from restride_measure.workloads import Array, Workload, crops
+from restride_measure.workloads import Workload, crops
 
 _INTEGERS = {"u8": "uint8", "s8": "int8", "s16": "int16", "s32": "int32", "s64": "int64"}
 _TYPES = _INTEGERS | {"f16": "float16", "f32": "float32", "f64": "float64"}

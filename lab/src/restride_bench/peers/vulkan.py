@@ -14,6 +14,7 @@ import numpy as np
 
 import restride as rs
 from restride.command.stopwatch import Timer, rounds
+from restride.dtypes import Array
 from restride.errors import DeviceTimeout
 from restride.kernel import Binding, KernelSpec
 from restride.kernel.modules import add_folder
@@ -31,7 +32,7 @@ from restride_conformance.operations import CheckedRearrange
 from restride_measure import own
 from restride_measure.offer import Absent, Offer, Peer, factor_and_addend, sampling
 from restride_measure.own import dispatched
-from restride_measure.workloads import Array, Workload
+from restride_measure.workloads import Workload
 
 _ROWS = 8
 """Number of rows that an invocation of ``bare_bilinear`` computes."""

@@ -10,10 +10,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from restride.dtypes import Array
 from restride.tensor.device import Device
 from restride_bench.peers.shapes import MAX_GROUPS
 from restride_measure.offer import Absent, Offer, Peer, StridedCopy, installed, is_of_pixels, sampling
-from restride_measure.workloads import Array, Workload
+from restride_measure.workloads import Workload
 
 
 class Wgpu(Peer):

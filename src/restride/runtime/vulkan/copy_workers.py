@@ -27,7 +27,7 @@ _SHARE_BYTES = 1 << 20
 _SECONDS_TO_LOOK = 1.0
 """A caller that waits looks so often whether it is in a child of ``fork``, which a signal handler may call."""
 
-Copy: TypeAlias = Callable[[], None]
+CopyTask: TypeAlias = Callable[[], None]
 
 Guard: TypeAlias = Callable[[], AbstractContextManager[bool]]
 """Makes a context in which what is copied stays valid, whatever the caller does; it yields whether it still is."""
@@ -55,7 +55,7 @@ class CopyWorkers:
         """Bytes that one thread copies at a time of a transfer of ``nbytes``."""
         return self._share_bytes if self._number and nbytes >= self._least_bytes else max(nbytes, 1)
 
-    def copy(self, copies: Sequence[Copy], guard: Guard) -> None:
+    def copy(self, copies: Sequence[CopyTask], guard: Guard) -> None:
         """Make the copies, in any order; at the end no thread works at them any more, after an error neither.
 
         guard: what a thread that helps enters before it takes a copy. A second interrupt ends the wait for those that
@@ -95,7 +95,7 @@ class _Piece:
     thread that is not seen will find none.
     """
 
-    def __init__(self, copies: Sequence[Copy], guard: Guard) -> None:
+    def __init__(self, copies: Sequence[CopyTask], guard: Guard) -> None:
         self.errors: list[BaseException] = []
         self._process = os.getpid()
         self._copies = deque(copies)

@@ -24,8 +24,8 @@ from restride.vision.picture import Picture, Piece, require_bounded
 from restride.vision.recipe import (
     PIXEL_PATCHES,
     Order,
+    OutputValue,
     Pixels,
-    Result,
     Shot,
     channels_of,
     grid_of,
@@ -85,7 +85,7 @@ def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixel
     return Pixels(sizes, (len(shots), most, math.prod(sizes[1:])), puts, plain, zeros), grids
 
 
-def siglip2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def siglip2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """The patches, an s32 mask that is 1 for each patch, and the grids."""
     most = options["max_num_patches"]
     pixels, grids = rows_of_patches(shots, options["patch_size"], most)
@@ -110,7 +110,7 @@ def _most_patches(options: Options) -> int:
     return int(options["max_soft_tokens"] * options["pooling_kernel_size"] ** 2)
 
 
-def gemma4_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def gemma4_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """The patches; the column and row of each patch, then -1; and the number of pooled tokens of each image."""
     most, pool = _most_patches(options), options["pooling_kernel_size"]
     pixels, grids = rows_of_patches(shots, options["patch_size"], most)
@@ -139,7 +139,7 @@ def pixtral_size(height: int, width: int, options: Options) -> HeightWidth:
     return in_patches(height, width, most, patch.sides("patch_size"))
 
 
-def pixtral_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def pixtral_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """The images at the top left of zeros, as large as the largest one whatever ``pad_size`` is; and their sizes."""
     pixels = padded(shots, None) if options.do_pad else stacked(shots)
     sizes = [[shot.picture.height, shot.picture.width] for shot in shots]
@@ -185,7 +185,7 @@ def maskformer_size(height: int, width: int, options: Options) -> HeightWidth:
     return raised(*detr_size(height, width, options), options["size_divisor"] or 1)
 
 
-def detr_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def detr_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """The pixels: with ``do_pad`` the images at the top left of zeros, and a mask; otherwise the images alone."""
     if not options.do_pad:
         return {"pixel_values": stacked(shots)}
@@ -193,7 +193,7 @@ def detr_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int
     return {"pixel_mask": mask(pixels), "pixel_values": pixels}
 
 
-def maskformer_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def maskformer_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """The images at the top left of zeros, and a mask."""
     pixels = padded(shots, options.pad_size)
     return {"pixel_values": pixels, "pixel_mask": mask(pixels)}
@@ -260,7 +260,7 @@ def dpt_size(height: int, width: int, options: Options) -> HeightWidth:
     return nearest_multiples(height, width, size, factor, keeps_ratio=options["keep_aspect_ratio"])
 
 
-def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """The images; with ``do_pad`` each is in the middle of zeros, with sides that are multiples of ``size_divisor``."""
     if not options.do_pad or options["size_divisor"] is None:
         return {"pixel_values": stacked(shots)}
@@ -349,7 +349,7 @@ def fuyu(image: Picture, options: Options) -> Shot:
     return one(image, before=before, after=after)
 
 
-def fuyu_results(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> dict[str, Result]:
+def fuyu_results(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> dict[str, OutputValue]:
     """The images of each sample; and the original size, the resized size and the scale of its first image."""
     if len(set(samples)) > 1:
         raise DescriptorError(f"samples of one call must have as many images, got {list(samples)}")
@@ -402,7 +402,7 @@ def require_pan_and_scan(config: dict[str, object]) -> None:
             raise DescriptorError(f"{key} must not be null where do_pan_and_scan is true")
 
 
-def gemma3_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def gemma3_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """All pictures, and the number of parts of each image."""
     return {"pixel_values": stacked(shots), "num_crops": integers([shot.tiles - 1 for shot in shots])}
 

@@ -22,7 +22,7 @@ from restride.vision.options import (
     or_null,
 )
 from restride.vision.picture import Picture, Piece
-from restride.vision.recipe import Result, Shot, UnequalImages, one, ragged, stacked
+from restride.vision.recipe import OutputValue, Shot, UnequalImages, one, ragged, stacked
 from restride.vision.sizes import HeightWidth, raised, resized, shorter_side
 from restride.vision.values import bytes_of, normalized
 
@@ -200,7 +200,7 @@ def janus(image: Picture, options: Options) -> Shot:
     return one(image)
 
 
-def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> dict[str, Result]:
+def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> dict[str, OutputValue]:
     """``pixel_values`` [videos, frames, channels, height, width].
 
     Source: transformers, VideoMAEImageProcessorPil.
@@ -265,9 +265,11 @@ def flava(image: Picture, options: Options) -> Shot:
     return Shot((*shot.pieces, Piece(image)))
 
 
-def flava_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def flava_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """``pixel_values``, and ``codebook_pixel_values`` if there are any."""
-    results: dict[str, Result] = {"pixel_values": stacked([replace(shot, pieces=shot.pieces[:1]) for shot in shots])}
+    results: dict[str, OutputValue] = {
+        "pixel_values": stacked([replace(shot, pieces=shot.pieces[:1]) for shot in shots])
+    }
     if len(shots[0].pieces) > 1:
         codebook = [replace(shot, pieces=shot.pieces[1:]) for shot in shots]
         results["codebook_pixel_values"] = stacked(codebook, flava_codebook)

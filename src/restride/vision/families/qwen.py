@@ -17,11 +17,11 @@ from restride.vision.recipe import (
     MERGED_PIXELS,
     PATCHES,
     Order,
+    OutputValue,
     Pixels,
     Put,
-    Result,
     Shot,
-    Table,
+    ValueMap,
     channels_of,
     grid_of,
     integers,
@@ -111,14 +111,14 @@ def hunyuan(image: Picture, options: Options) -> Shot:
     return one(resize(image, options, qwen_size, "bicubic"))
 
 
-def patches(pattern: str = MERGED_PATCHES, table: Table = always_floats, *, are_planes: bool = False) -> Build:
+def patches(pattern: str = MERGED_PATCHES, table: ValueMap = always_floats, *, are_planes: bool = False) -> Build:
     """The builder of ``pixel_values``, the patches of all images, and of ``image_grid_thw``, the grid of each image.
 
     pattern: the order of the patches and of the elements of each. are_planes: a patch stays planes, not one row.
     """
     is_merged = " m " in pattern
 
-    def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
         side, merge = options["patch_size"], options["merge_size"]
         frames = options.own.get("temporal_patch_size", 1)
         blocks = (("m", merge), ("n", merge)) if is_merged else ()
@@ -139,7 +139,7 @@ def patches(pattern: str = MERGED_PATCHES, table: Table = always_floats, *, are_
     return build
 
 
-def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, OutputValue]:
     """``pixel_values_videos``, whose patches have ``temporal_patch_size`` frames, and ``video_grid_thw``.
 
     A sample is a video, its images are the frames. If the last patch lacks frames, the last frame is repeated.
@@ -189,7 +189,7 @@ def whole_videos(config: dict[str, object]) -> None:
             raise UnsupportedError(f"{key} is not done: choose the frames of a video, and set it to null")
 
 
-def with_merge_sizes(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+def with_merge_sizes(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, OutputValue]:
     """The results of ``patches``, and ``image_merge_sizes``.
 
     Source: transformers, VideoLlama3ImageProcessorPil.

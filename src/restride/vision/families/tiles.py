@@ -36,9 +36,9 @@ from restride.vision.options import Options, as_colour, as_pairs, as_size, one_o
 from restride.vision.picture import Picture, Piece, cut, require_bounded, tiles_of_canvas
 from restride.vision.recipe import (
     Order,
+    OutputValue,
     Pixels,
     Put,
-    Result,
     Shot,
     UnequalImages,
     channels_of,
@@ -85,7 +85,7 @@ def got(image: Picture, options: Options) -> Shot:
     return Shot((Piece(canvas, rows, columns), Piece(image.resize(tall, wide, options.needed_mode()))))
 
 
-def got_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def got_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """The tiles of all images, and the number of tiles of each."""
     return {"pixel_values": stacked(shots), "num_patches": integers([shot.tiles for shot in shots])}
 
@@ -139,14 +139,14 @@ def one_on_square(image: Picture, options: Options) -> Shot:
     return one(finished(square, options), image_sizes=[image.height, image.width])
 
 
-def llava_next_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def llava_next_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """The tiles of each image, followed by zeros for images with fewer tiles, and the images' original sizes."""
     if not options.do_pad and len({shot.tiles for shot in shots}) > 1:
         raise UnequalImages("images of one call must have as many tiles where do_pad is false")
     return {"pixel_values": ragged(shots, [1] * len(shots)), **facts_of(shots)}
 
 
-def onevision_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+def onevision_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, OutputValue]:
     """The results of LLaVA-NeXT, and the number of images of each sample."""
     results = llava_next_results(shots, options, samples)
     return {**results, "batch_num_images": integers([count for count in samples if count])}
@@ -187,7 +187,7 @@ def idefics3(image: Picture, options: Options) -> Shot:
     return Shot((Piece(canvas, rows, columns), Piece(canvas.resize(side, side, mode))), {"grid": (rows, columns)})
 
 
-def tiles_of_samples(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+def tiles_of_samples(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, OutputValue]:
     """The tiles of each sample; with ``do_pad`` also zeros beside and after them, and a mask.
 
     If tiles are missing, the values are f32. Without ``do_pad`` all samples must have equally many tiles of one size.
@@ -203,7 +203,7 @@ def tiles_of_samples(shots: Sequence[Shot], options: Options, samples: Sequence[
     return {"pixel_values": pixels, **({"pixel_attention_mask": mask(pixels)} if options.do_pad else {})}
 
 
-def idefics3_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+def idefics3_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, OutputValue]:
     """The tiles of each sample, and rows and columns if an option asks."""
     results = tiles_of_samples(shots, options, samples)
     if options["return_row_col_info"]:
@@ -235,7 +235,7 @@ def mllama(image: Picture, options: Options) -> Shot:
     return Shot((Piece(canvas, rows, columns),), {"grid": (rows, columns)})
 
 
-def mllama_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+def mllama_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, OutputValue]:
     """Tiles [samples, most images, most tiles, ...], ids and masks of the grids, and the tile count of each image."""
     shape = (len(samples), max(samples), options["max_image_tiles"])
     for shot in shots:
@@ -297,7 +297,7 @@ def _multiple(length: float, divisor: int) -> int:
     return max(round(length / divisor) * divisor, divisor)
 
 
-def minicpm_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def minicpm_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """Patches of all slices in one row, [1, channels, side, patches * side], and the grid of patches of each slice."""
     side = options["patch_size"]
     puts, grids, start = [], [], 0
@@ -338,10 +338,10 @@ def deepseek(image: Picture, options: Options) -> Shot:
     return Shot((Piece(on_square(small, colour)), *tiles))
 
 
-def deepseek_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def deepseek_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """The whole images, the number of tiles of each, and the tiles of all images, if there are any."""
     local = [replace(shot, pieces=shot.pieces[1:]) for shot in shots]
-    results: dict[str, Result] = {
+    results: dict[str, OutputValue] = {
         "pixel_values": stacked([replace(shot, pieces=shot.pieces[:1]) for shot in shots]),
         "num_local_patches": integers([shot.tiles for shot in local]),
     }
@@ -400,7 +400,7 @@ def _aria_size(image: Picture, side: int, least: int) -> HeightWidth:
     return side, max(int(image.width * scale), least)
 
 
-def aria_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def aria_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """The tiles of all images, a mask of bool, and the largest number of tiles of an image."""
     pixels = stacked(shots)
     inside = np.zeros((pixels.sizes[0], *pixels.sizes[2:]), np.bool_)

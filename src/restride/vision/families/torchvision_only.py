@@ -21,7 +21,7 @@ from restride.vision.families.tiles import at_corner
 from restride.vision.family import Family, common, planes
 from restride.vision.options import MAX_PATCHES, Options, up_to
 from restride.vision.picture import Picture, Piece
-from restride.vision.recipe import PATCHES, Result, Shot, UnequalImages, facts_of, one, ragged
+from restride.vision.recipe import PATCHES, OutputValue, Shot, UnequalImages, facts_of, one, ragged
 from restride.vision.sizes import HeightWidth, raised
 from restride.vision.values import bytes_of, means_stds, normalized
 
@@ -139,7 +139,7 @@ def llama4(image: Picture, options: Options) -> Shot:
     return Shot((Piece(canvas, rows, columns), *whole), {"aspect_ratios": [rows, columns]})
 
 
-def llama4_lists(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+def llama4_lists(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
     """The tiles of each image, [images, tiles, ...], and the grids."""
     if len({shot.tiles for shot in shots}) > 1:
         raise UnequalImages("images of one call must have as many tiles")

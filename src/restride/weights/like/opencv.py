@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import F32Array
 from restride.request.libraries import LibraryRequest
 from restride.weights.rows import LibraryRows, Rule, Shifts, Taps, at_edges, library_rows, on_axis
 
-_Floats = npt.NDArray[np.float32]
 _F = np.float32
 
 _PLACES = 11
@@ -121,7 +121,7 @@ def area_enlarged(source_size: int, size: int, step: float, along: str, arithmet
     return _linear(source_size, at, np.where(part <= 0, _F(0), part - np.floor(part)).astype(_F), along, arithmetic)
 
 
-def _linear(source_size: int, at: npt.NDArray[np.int64], part: _Floats, along: str, arithmetic: str) -> Taps:
+def _linear(source_size: int, at: npt.NDArray[np.int64], part: F32Array, along: str, arithmetic: str) -> Taps:
     if along == COLUMNS:
         part = np.where((at < 0) | (at >= source_size - 1), _F(0), part)
     weights = np.stack([_F(1) - part, part], axis=1)
@@ -208,19 +208,19 @@ def area(source_size: int, size: int, step: float) -> Taps:
     return at_edges(index, weights.astype(_F), source_size)
 
 
-def _places(size: int, step: float) -> tuple[npt.NDArray[np.int64], _Floats]:
+def _places(size: int, step: float) -> tuple[npt.NDArray[np.int64], F32Array]:
     """For each output, the index of the element at or before its position, and the distance from there, in f32."""
     place = ((np.arange(size) + 0.5) * step - 0.5).astype(_F)
     at = np.floor(place)
     return at.astype(np.int64), place - at
 
 
-def _in_places(weights: _Floats) -> npt.NDArray[np.int32]:
+def _in_places(weights: F32Array) -> npt.NDArray[np.int32]:
     steps = np.rint(weights * _F(1 << _PLACES))
     return np.asarray(np.clip(steps, -32768, 32767), np.int32)
 
 
-def _keys(x: _Floats) -> _Floats:
+def _keys(x: F32Array) -> F32Array:
     a, y, one = _F(-0.75), x + _F(1), _F(1) - x
     weights = [
         ((a * y - _F(5) * a) * y + _F(8) * a) * y - _F(4) * a,
@@ -235,7 +235,7 @@ _TURNS = ((1, 0), (-_HALF, -_HALF), (0, 1), (_HALF, -_HALF), (-1, 0), (_HALF, _H
 """Factors of the first tap's sine and cosine whose sum is the sine of each tap."""
 
 
-def _lanczos(part: _Floats) -> _Floats:
+def _lanczos(part: F32Array) -> F32Array:
     first = -(part + _F(3)).astype(np.float64) * math.pi * 0.25
     sine, cosine = (np.array([function(value) for value in first]) for function in (math.sin, math.cos))
     columns = []

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from restride.dtypes import F64Array
 from restride.request.libraries import LibraryRequest
 from restride.weights.rows import LibraryRows, Shifts, Taps, library_rows, on_axis, windowed
-
-_Array = npt.NDArray[np.float64]
 
 _PLACES = 22
 """Number of fraction bits of the weights for bytes: a byte, a weight below 2 and a sign then just fill an s32."""
@@ -21,43 +19,43 @@ _ROUNDED = ("s8", "s16", "u16", "s32", "u32")
 """Integer types that are summed as floats and rounded after each axis, as in Pillow's modes I and I;16."""
 
 
-def _box(x: _Array) -> _Array:
+def _box(x: F64Array) -> F64Array:
     return np.where((x > -0.5) & (x <= 0.5), 1.0, 0.0)
 
 
-def _bilinear(x: _Array) -> _Array:
+def _bilinear(x: F64Array) -> F64Array:
     return np.maximum(1.0 - abs(x), 0.0)
 
 
-def _hamming(x: _Array) -> _Array:
+def _hamming(x: F64Array) -> F64Array:
     x = abs(x)
     window = float(np.float32(0.54)) + float(np.float32(0.46)) * _libm(math.cos, x * math.pi)
     return np.where(x < 1.0, np.where(x == 0.0, 1.0, _sinc(x) * window), 0.0)
 
 
-def _bicubic(x: _Array) -> _Array:
+def _bicubic(x: F64Array) -> F64Array:
     a, x = -0.5, abs(x)
     inner = ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
     outer = (((x - 5.0) * x + 8.0) * x - 4.0) * a
     return np.where(x < 1.0, inner, np.where(x < 2.0, outer, 0.0))
 
 
-def _lanczos(x: _Array) -> _Array:
+def _lanczos(x: F64Array) -> F64Array:
     return np.where((x >= -3.0) & (x < 3.0), _sinc(x) * _sinc(x / 3.0), 0.0)
 
 
-def _sinc(x: _Array) -> _Array:
+def _sinc(x: F64Array) -> F64Array:
     x = x * math.pi
     return np.where(x == 0.0, 1.0, _libm(math.sin, x) / np.where(x == 0.0, 1.0, x))
 
 
-def _libm(function: Callable[[float], float], x: _Array) -> _Array:
+def _libm(function: Callable[[float], float], x: F64Array) -> F64Array:
     """The C library's function, element by element: numpy's own differs in the last bit."""
     values: Any = np.frompyfunc(function, 1, 1)(x)
     return np.asarray(values, np.float64)
 
 
-_FILTERS: dict[str, tuple[Callable[[_Array], _Array], float]] = {
+_FILTERS: dict[str, tuple[Callable[[F64Array], F64Array], float]] = {
     "box": (_box, 0.5),
     "bilinear": (_bilinear, 1.0),
     "hamming": (_hamming, 1.0),

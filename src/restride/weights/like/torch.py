@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import F64Array
 from restride.request.libraries import LibraryRequest
 from restride.weights.rows import (
-    Index,
+    IndexArray,
     LibraryRows,
     Shifts,
     Taps,
@@ -20,8 +21,6 @@ from restride.weights.rows import (
     picked_rows,
     windowed,
 )
-
-_Array = npt.NDArray[np.float64]
 
 _MAX_PLACES = 22
 
@@ -72,7 +71,7 @@ def nearest(
     exact: bool,
     is_f64: bool,
     scale_factor: float | None,
-    output: Index,
+    output: IndexArray,
     _weighs: bool = False,
 ) -> Taps:
     """Rows of "nearest", or of "nearest-exact": the index in the arithmetic of f32, or of f64 elements in f64."""
@@ -122,18 +121,18 @@ def _scale(source_size: int, size: int, align_corners: bool, scale_factor: float
     return 1.0 / scale_factor if scale_factor else source_size / size
 
 
-def _triangle(x: _Array) -> _Array:
+def _triangle(x: F64Array) -> F64Array:
     return np.maximum(1.0 - abs(x), 0.0)
 
 
-def _keys(x: _Array, a: float) -> _Array:
+def _keys(x: F64Array, a: float) -> F64Array:
     x = abs(x)
     inner = ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
     outer = ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
     return np.where(x < 1.0, inner, np.where(x < 2.0, outer, 0.0))
 
 
-def _in_places(weights: _Array) -> tuple[npt.NDArray[np.int32], Shifts]:
+def _in_places(weights: F64Array) -> tuple[npt.NDArray[np.int32], Shifts]:
     """The weights as integers, in the smallest unit for which the largest is below 2^15: 0.5 is 16384 of 2^-15."""
     largest = max(float(weights.max(initial=0.0)), 0.0)
     places = 0
