@@ -1,4 +1,4 @@
-"""Read the interface of a compiled module from its SPIR-V: names of constants and push constants, buffers, group size.
+"""Read the interface of a compiled module from its SPIR-V: names of constants, push constants and structs, group size.
 
 For modules that glslang has just written, with their names; ``restride_conformance.shader.spirv`` reads those of
 strangers. It needs the standard library alone, because wheels are built where no dependency of restride is installed.
@@ -15,22 +15,27 @@ from typing import Any
 
 _SPEC_ID, _BINDING, _OFFSET = 1, 33, 35  # numbers of decorations
 _LOCAL_SIZE, _PUSH_CONSTANT = 17, 9  # an execution mode, a storage class
+_ROW = 4  # words
 
 
-def read_interface(code: bytes) -> dict[str, Any]:
+def read_interface(code: bytes) -> dict[str, Any]:  # noqa: PLR0912 - one for each instruction
     """What the manifest says about a module.
 
     ``local_size``: invocations of a group along x, y and z; None where constants set it. ``bindings``: number of
     storage buffers. ``constants``: specialization constants, the id of each by its name. ``push``: names of the push
-    constants in order, one 32-bit word each; of an array, ``axes[0]``, ``axes[1]`` and so on.
+    constants in order, one 32-bit word each; of an array, ``axes[0]``, ``axes[1]`` and so on. ``structs``: how many
+    words each member has of the structs that functions make of rows, as ``Axis axis_of(uvec4 first, uvec4 second)``.
 
     Raises:
         ValueError: the push constants are not words that follow one another.
     """
     names: dict[int, str] = {}
-    members: dict[int, dict[int, str]] = {}
+    members: dict[int, list[str]] = {}
     offsets: dict[int, list[int]] = {}
-    types: dict[int, list[int]] = {}
+    sizes: dict[int, int] = {}  # of vectors and arrays
+    structs: dict[int, dict[str, int]] = {}
+    pointees: dict[int, int] = {}
+    of_rows: list[int] = []
     numbers: dict[int, int] = {}
     ids: dict[int, int] = {}
     local_size: list[int] | None = None
@@ -39,16 +44,25 @@ def read_interface(code: bytes) -> dict[str, Any]:
         match opcode, operands:
             case 5, [target, *text]:  # OpName
                 names[target] = _text(text)
-            case 6, [target, member, *text]:  # OpMemberName
-                members.setdefault(target, {})[member] = _text(text)
+            case 6, [target, _, *text]:  # OpMemberName
+                members.setdefault(target, []).append(_text(text))
             case 16, [_, mode, *size] if mode == _LOCAL_SIZE:  # OpExecutionMode
                 local_size = size
-            case ((28 | 30 | 32), [target, *parts]):  # OpTypeArray, OpTypeStruct, OpTypePointer
-                types[target] = parts
+            case 23, [target, _, count]:  # OpTypeVector
+                sizes[target] = count
+            case 28, [target, _, length]:  # OpTypeArray
+                sizes[target] = numbers.get(length, 0)
+            case 30, [target, *parts]:  # OpTypeStruct
+                counts = [sizes.get(part, 1) for part in parts]
+                structs[target] = dict(zip(members.get(target, ()), counts, strict=False))
+            case 32, [target, _, pointee]:  # OpTypePointer
+                pointees[target] = pointee
+            case 33, [_, target, *given] if {sizes.get(pointees.get(part, 0)) for part in given} == {_ROW}:
+                of_rows.append(target)  # OpTypeFunction
             case 43, [_, target, number, *_]:  # OpConstant
                 numbers[target] = number
             case 59, [pointer, _, storage, *_] if storage == _PUSH_CONSTANT:  # OpVariable
-                block = types[pointer][1]
+                block = pointees[pointer]
             case 71, [target, decoration, number] if decoration == _SPEC_ID:  # OpDecorate
                 ids[target] = number
             case 71, [_, decoration, number] if decoration == _BINDING:
@@ -57,10 +71,9 @@ def read_interface(code: bytes) -> dict[str, Any]:
                 offsets.setdefault(target, []).append(offset)
     push: list[str] = []
     starts: list[int] = []
-    for member, name in sorted(members.get(block, {}).items()):
+    for name, count in structs.get(block, {}).items():
         starts.append(4 * len(push))
-        array = types.get(types[block][member])  # element and length, or None
-        push += [f"{name}[{n}]" for n in range(numbers[array[1]])] if array else [name]
+        push += [name] if count == 1 else [f"{name}[{n}]" for n in range(count)]
     if offsets.get(block, []) != starts:
         raise ValueError(f"the push constants {', '.join(push)} are not one word after the other: {offsets.get(block)}")
     named = {names[target]: number for target, number in ids.items() if target in names}
@@ -69,6 +82,7 @@ def read_interface(code: bytes) -> dict[str, Any]:
         "bindings": bindings,
         "constants": dict(sorted(named.items(), key=itemgetter(1))),
         "push": push,
+        "structs": {names[struct]: structs[struct] for struct in of_rows if struct in structs},
     }
 
 

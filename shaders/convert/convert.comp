@@ -215,8 +215,8 @@ void main() {
             }
             write_quads(walk);
             if (IN_ROW) {
-                walk.src += SRC(0);
-                walk.dst += DST(0);
+                walk.src += axes[0].src_stride;
+                walk.dst += axes[0].dst_stride;
             }
         }
     }

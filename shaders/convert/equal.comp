@@ -1,7 +1,7 @@
 // Compares the elements of two sources: pred, the byte 1 where they are equal numbers, otherwise 0. Any two types, any strides.
 //
 // Numbers are compared exactly: s64 2^53 + 1 does not equal f64 2^53. -0.0 equals 0.0, and NaN equals nothing.
-// PAIRS(k).x is the stride of axis k in the second source.
+// axes[k].pairs.x is the stride of axis k in the second source.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 

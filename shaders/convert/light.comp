@@ -4,7 +4,7 @@
 // and the result is how many of them satisfy threshold * alpha <= element. This divides by alpha without rounding; the result is 0
 // if alpha is not above 0.
 // Thresholds 0.5, 1.5, ..., 254.5, element 7, alpha 2: 7 / 2 is 3.5, and 0.5, 1.5, 2.5 and 3.5 times 2 are at most 7, so 4.
-// PAIRS(k).x is the stride of axis k among the alphas.
+// axes[k].pairs.x is the stride of axis k among the alphas.
 //
 // BY_QUADS: without alpha, four elements at a time, as whole words of integers and 16 bytes of f32. Axis 0 then counts quads: a row of
 // u8 1920 x 3 is 1440 quads, a word each.

@@ -1,7 +1,7 @@
 // Replaces each element of 8 bits by an entry of a table: entry `element` of a row.
 //
-// The table follows the axes in `parameters`: rows of 256 entries, each a word, or two words if an entry has 64 bits. PAIRS(k).x
-// is how many rows of the table a step along axis k moves. Row 1, element 7, entries of a word: word 256 + 7 of the table.
+// The table follows the axes in `parameters`: rows of 256 entries, each a word, or two words if an entry has 64 bits.
+// axes[k].pairs.x is how many rows of the table a step along axis k moves. Row 1, element 7, entries of a word: word 256 + 7 of the table.
 //
 // QUADS: four pixels at a time, neighbours along axis 0. A pixel has PLANES elements, which are side by side in the source. In the
 //   destination four pixels are a quad in each plane or, if INTERLEAVED, quads one after another. Axis 0 counts pixels.
@@ -75,8 +75,8 @@ void load_pixels(Walk walk) {
     }
     [[unroll]] for (uint lane = 0; lane < 4; ++lane) {
         uint offset = walk.src + lane * dispatch.lane_stride;
-        if (CROSSES && walk.first + lane >= SIZE(0)) {
-            offset += SRC(1) - SIZE(0) * SRC(0);
+        if (CROSSES && walk.first + lane >= axes[0].size) {
+            offset += axes[1].src_stride - axes[0].size * axes[0].src_stride;
         }
         uint low = src[selected(offset / 4, offset)];
         uint high = PLANES == 1 ? 0 : src[selected((offset + PLANES - 1) / 4, offset)];

@@ -1,7 +1,7 @@
 // Converts YUV frames, with chroma at half of the rows and columns, to RGB in fixed point: 4 x 2 pixels an invocation.
 //
-// Axes count chunks of four columns, pairs of rows, and frames. PAIRS(k).x is how far a step moves in the chroma; PAIRS(k).y is 1
-// on the axis of chunks.
+// Axes count chunks of four columns, pairs of rows, and frames. axes[k].pairs.x is how far a step moves in the chroma;
+// axes[k].pairs.y is 1 on the axis of chunks.
 // The factors are integers in units of 2^-20 (Colors in plan/yuv.py). Red of Y = 81, U = 90, V = 240 in BT.601 and limited range:
 // luma (81 - 16) * 1220945 and chroma 1673555 * 112 sum to 266799585; plus 2^19, shifted right by 20, that is 254.
 #version 450

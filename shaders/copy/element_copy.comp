@@ -2,7 +2,7 @@
 //
 // A plain axis walks the source by its stride.
 // FILL: the source is not read; every element gets the bits in dispatch.low.
-// PAD: an element outside of the source, with a coordinate before START(k) or from START(k) + COUNT(k) on, gets the bits in
+// PAD: an element outside of the source, with a coordinate outside of axes[k].inside, gets the bits in
 // dispatch.low and, if it has 64 bits, dispatch.high. Elements may have 64 bits only here.
 // INDEX_TABLES: for an axis with a table, word c of the table is the source offset of destination index c: nearest
 // resampling, exact for every element type.
@@ -26,7 +26,7 @@ layout(local_size_x = GROUP_SIZE) in;
 
 #ifdef INDEX_TABLES
 uint src_along(uint k, uint coordinate) {
-    return TABLE(k) == 0 ? coordinate * SRC(k) : words[4 * TABLE(k) + coordinate];
+    return axes[k].table == 0 ? coordinate * axes[k].src_stride : words[4 * axes[k].table + coordinate];
 }
 #endif
 
@@ -52,8 +52,8 @@ uint coordinates[MAX_AXES];
 
 #define FIRST_COORDINATE(k) \
     IF_AXIS(k) { \
-        uint rest = k + 1 == RANK ? 0u : DIVIDE_BY_SIZE(index, k); \
-        coordinates[k] = index - rest * SIZE(k); \
+        uint rest = k + 1 == RANK ? 0u : multiply_shift(index, axes[k].divide_by_size); \
+        coordinates[k] = index - rest * axes[k].size; \
         index = rest; \
     }
 
@@ -61,7 +61,7 @@ uint coordinates[MAX_AXES];
     IF_AXIS(k) { \
         move_along(walk, k, coordinates[k]); \
         coordinates[k] += carry; \
-        carry = coordinates[k] == SIZE(k) ? 1u : 0u; \
+        carry = coordinates[k] == axes[k].size ? 1u : 0u; \
         coordinates[k] = carry == 1u ? 0u : coordinates[k]; \
     }
 

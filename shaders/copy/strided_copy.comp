@@ -184,8 +184,8 @@ void main() {
             }
 #endif
         } else if (is_there[n]) {
-            src_offset += SRC(0);
-            dst_offset += DST(0);
+            src_offset += axes[0].src_stride;
+            dst_offset += axes[0].dst_stride;
         }
 #endif
 #ifdef SCATTER

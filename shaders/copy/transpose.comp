@@ -80,13 +80,13 @@ const uint READ_ROWS = ROWS - 1;  // the last row needs no word to be written
 uvec4 rows[ROWS];
 
 // Runs of 9 along b, 256 apart in the destination and 16 from run to run: element 20 is 2 of run 2, at 20 * 256 + 2 * (16 - 9 * 256).
-// `divisors`: by the length of a run of axis a, and of axis b.
+// `header` divides by the length of a run of axis a, and of axis b.
 uint along_a(uint a) {
-    return a * dispatch.a_src + (A_JUMPS ? multiply_shift(a, divisors.xy) * dispatch.a_jump : 0u);
+    return a * dispatch.a_src + (A_JUMPS ? multiply_shift(a, header.divide_by_first) * dispatch.a_jump : 0u);
 }
 
 uint along_b(uint b) {
-    return b * dispatch.b_dst + (B_JUMPS ? multiply_shift(b, divisors.zw) * dispatch.b_jump : 0u);
+    return b * dispatch.b_dst + (B_JUMPS ? multiply_shift(b, header.divide_by_second) * dispatch.b_jump : 0u);
 }
 
 // Transposes squares of LANES x LANES elements: word n of a result has one element from each of LANES rows.

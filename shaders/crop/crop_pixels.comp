@@ -29,7 +29,7 @@ void load_channels(uint first, uvec2 pairs_at) {
     fill_bytes = 0u;
     [[unroll]] for (uint c = 0u; c < MAX_CHANNELS; ++c) {
         if (c < CHANNELS) {
-            fill_bytes |= words[fill_at + first + c] << 8u * c;
+            fill_bytes |= words[header.fill_at + first + c] << 8u * c;
             fill_of[c] = channel_of(fill_bytes, c);
         }
     }
@@ -43,19 +43,23 @@ uint offset_x[BOX_COLUMNS];
 uint inside_x[BOX_COLUMNS];  // the bits of taps_inside, or IS_PAST; IS_FILL may be added
 uint last_byte_x[BOX_COLUMNS];  // the last byte of the taps inside the image, relative to the offset
 
+struct TableRow { vec2 weights; uint offset, range; };  // a row of a table, see crop_resize.comp
+
+TableRow row_of(uvec4 row) { return TableRow(uintBitsToFloat(row.xy), row.z, row.w); }
+
 void load_columns() {
-    uint table = tables.x / 4u + table_row.x;
+    uint table = header.column_table / 4u + table_row.x;
     [[unroll]] for (uint x = 0u; x < BOX_COLUMNS; ++x) {
-        uvec4 row = parameters[table + x];
-        weights_x[x] = uintBitsToFloat(row.xy);
-        offset_x[x] = row.z;
-        uint inside = taps_inside(row.w);
+        TableRow row = row_of(parameters[table + x]);
+        weights_x[x] = row.weights;
+        offset_x[x] = row.offset;
+        uint inside = taps_inside(row.range);
         last_byte_x[x] = (inside == BOTH ? 2u : 1u) * CHANNELS - 1u;
         if (inside == SECOND) {  // the offset is that of the second tap; the order of a sum of two does not matter
             weights_x[x] = weights_x[x].yx;
             inside = FIRST;
         }
-        inside_x[x] = row.w == PAST ? IS_PAST : inside | row.w & IS_FILL;
+        inside_x[x] = row.range == PAST ? IS_PAST : inside | row.range & IS_FILL;
     }
 }
 
@@ -137,21 +141,21 @@ void write_line(uint at, uint bits[BOX_COLUMNS * MAX_CHANNELS]) {
 
 // Writes up to ROWS rows of a box. Rows 4 to 6 of 7, with three channels: 36 elements in four columns.
 void write_lines(uint dst_offset) {
-    uint row = channel_and_row >> 16;
+    uint row = row_of_box;
     uint end = min(row + ROWS, dispatch.box_rows);
-    uint table = tables.y / 4u + table_row.y;
+    uint table = header.row_table / 4u + table_row.y;
     Sums upper, lower;
     uint kept = 0u;  // source offset of the row summed in `lower`
     bool keeps = false;
     // Both loops test at the end of the body, because llvmpipe runs other loops once more with no invocation active. ROWS == 1u
     // shows the compiler that there is no loop: NVK then needs 64 registers instead of 144, because no sums are kept.
     while (true) {
-        uvec4 line = parameters[selected(table, row)];
+        TableRow line = row_of(parameters[selected(table, row)]);
         ++table;
-        uint inside = taps_inside(line.w);
+        uint inside = taps_inside(line.range);
         bool has_both = inside == BOTH;
-        uint first = src_offset + line.z;
-        uint second = has_both ? first + strides.y : first;
+        uint first = src_offset + line.offset;
+        uint second = has_both ? first + header.row_stride : first;
         uint missing = !keeps || !has_both ? 2u : second == kept ? 0u : first == kept ? 1u : 2u;
         kept = second;
         keeps = has_both;
@@ -166,14 +170,13 @@ void write_lines(uint dst_offset) {
             }
             --missing;
         }
-        vec2 weights = uintBitsToFloat(line.xy);
         uint bits[BOX_COLUMNS * MAX_CHANNELS];
         [[unroll]] for (uint n = 0u; n < BOX_COLUMNS * MAX_CHANNELS; ++n) {
             uint c = n % MAX_CHANNELS;
             if (c < CHANNELS) {
-                bool is_fill = ((inside_x[n / MAX_CHANNELS] | line.w) & IS_FILL) != 0u;
-                precise float of_upper = weights.x * upper.sums[n];
-                precise float of_lower = weights.y * lower.sums[n];
+                bool is_fill = ((inside_x[n / MAX_CHANNELS] | line.range) & IS_FILL) != 0u;
+                precise float of_upper = line.weights.x * upper.sums[n];
+                precise float of_lower = line.weights.y * lower.sums[n];
                 precise float sum = of_upper + of_lower;
                 uint bits_of_one = floatBitsToUint(is_fill ? fill_of[c] : sum);
                 bits[n] = converted_f32(bits_of_one, uvec2(0u), src_pairs_of[c], dst_pairs_of[c]).x;
@@ -189,7 +192,7 @@ void write_lines(uint dst_offset) {
 
 void main() {
     load_axes();
-    load_header();
+    header = header_of(parameters[0], parameters[1]);
     if (ALL_CHANNELS) {
         load_channels(0u, uvec2(dispatch.src_pairs, dispatch.dst_pairs));
     }
@@ -200,7 +203,7 @@ void main() {
     Walk walk = walk_to(index);
     begin_element(walk);
     if (!ALL_CHANNELS) {
-        load_channels(channel_and_row & 0xFFFFu, pair_offset);
+        load_channels(channel, pair_offset);
     }
     load_columns();
     write_lines(walk.dst);

@@ -2,15 +2,15 @@
 // of integers, see taps.glsl.
 //
 // Columns and rows each have a table, with a row for every output index of every box: output row 5 of 224 in box 2 is row
-// 2 * 224 + 5 of its table. So each axis says how far a step moves in both tables (TABLE_STEPS), and a row is read once all axes
-// have been visited.
+// 2 * 224 + 5 of its table. So each axis says how far a step moves in both tables, and a row is read once all axes have been
+// visited.
 // A row of a table is a multiple of four words: the weights of its taps, the source offset of the first tap inside the image, and
 // the range of taps inside: the first in the lower half of the word, the one after the last in the upper half. The other taps are
 // `fill` of their channel. Two taps, the second one inside the image: w0, w1, offset of the second, 1 | 2 << 16. The offset may be
 // read even if no tap is inside, so every load is safe, and fill is selected after it. Two flags are added to the range: HELD, all
 // taps read the first one's element; and IS_FILL, elements are `fill` itself, not a sum.
 // A table without weights has rows of two words and one tap, which is moved. The table of rows has no weights if there is one slot;
-// both tables have none if there is no slot. load_header reads the rest of the header, for columns (x) and rows (y).
+// both tables have none if there is no slot.
 //
 // For elements of 32 bits, an invocation computes up to four channels in up to ROWS rows. FIXED to bytes: the channels share one
 // word, whose other bytes belong to no element.
@@ -150,7 +150,7 @@ void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
         if (PIXELS == PIXELS_ADJACENT) {
             values = pixel_of(run, k);
         } else {
-            values = pixel_at(begins[n] + steps_to(tap + k, column.range) * strides.x);
+            values = pixel_at(begins[n] + steps_to(tap + k, column.range) * header.column_stride);
         }
         add(sums[n], 0u, weighted(0u, weights[k], has_line[n] && is_inside(tap + k, column.range) ? values : fill));
     }
@@ -158,7 +158,7 @@ void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
 
 // The sums along the columns of LINES source rows.
 void sum_lines() {
-    uint count = TAPS != 0u ? TAPS : taps.x;
+    uint count = TAPS != 0u ? TAPS : header.column_taps;
     weight_count = 0u;
     [[unroll]] for (uint n = 0u; n < MAX_ROWS_OF_BOX; ++n) {
         if (n < LINES) {
@@ -181,11 +181,11 @@ void sum_lines() {
 
 // The sum of an output row along columns and rows.
 FOUR_NUMBERS nested_sum(TableRow line) {
-    uint count = TAPS != 0u ? TAPS : taps.y;
+    uint count = TAPS != 0u ? TAPS : header.row_taps;
     QuadSum sum = NO_QUAD_SUM;
     uint line_count = 0u;
     for (uint y = 0u; y < count; ++y) {
-        begins[0] = src_offset + line.offset + steps_to(y, line.range) * strides.y;
+        begins[0] = src_offset + line.offset + steps_to(y, line.range) * header.row_stride;
         has_line[0] = is_inside(y, line.range);
         sum_lines();
         NUMBER weight = weight_of(TAPS != 0u ? line.begin[y] : words[line.at + y]);
@@ -197,13 +197,13 @@ FOUR_NUMBERS nested_sum(TableRow line) {
 
 // Stores to the destination.
 
-TableRow line_of(uint below) { return row_of(tables.y, table_row.y + below, taps.y, SLOTS == 2u); }
+TableRow line_of(uint below) { return row_of(header.row_table, table_row.y + below, header.row_taps, SLOTS == 2u); }
 
 void find_column() {
-    column = row_of(tables.x, table_row.x, taps.x, SLOTS != 0u);
+    column = row_of(header.column_table, table_row.x, header.column_taps, SLOTS != 0u);
     src_offset += column.offset;
     if (!ALL_CHANNELS) {
-        fill = fill_of_channels(channel_and_row & 0xFFFFu);
+        fill = fill_of_channels(channel);
     }
 }
 
@@ -213,7 +213,7 @@ bool is_fill(TableRow line) { return ((column.range | line.range) & IS_FILL) != 
 uvec2 moved_bits(TableRow line, uint c) {
     bool has_element = !is_fill(line) && is_inside(0u, column.range) && is_inside(0u, line.range);
     uvec2 bits = load_src(src_offset + line.offset + c * dispatch.lane_stride);
-    return has_element ? bits : fill_bits((channel_and_row & 0xFFFFu) + c);
+    return has_element ? bits : fill_bits(channel + c);
 }
 
 uvec2 converted_channel(FOUR_NUMBERS sum, TableRow line, uint c) {
@@ -277,7 +277,7 @@ void write_rows(uint piece) {
     begin_element(walk);
     uint dst_offset = walk.dst;
     find_column();
-    uint count = min(ROWS, dispatch.box_rows - (channel_and_row >> 16));
+    uint count = min(ROWS, dispatch.box_rows - row_of_box);
     if (SLOTS != 1u) {
         for (uint below = 0u; below < count; ++below) {
             TableRow line = line_of(below);
@@ -306,7 +306,7 @@ void write_rows(uint piece) {
 
 void main() {
     load_axes();
-    load_header();
+    header = header_of(parameters[0], parameters[1]);
     if (ALL_CHANNELS) {
         fill = SLOTS == 0u ? FOUR_NUMBERS(0) : fill_of_channels(0u);
         load_pairs(uvec2(dispatch.src_pairs, dispatch.dst_pairs));

@@ -1,7 +1,7 @@
 // Shared by all kernels for boxes of images: walks the axes of the destination to a row of the column table, a row of the row table,
 // and the fill of a channel.
 //
-// Each axis says how far a step moves in both tables (TABLE_STEPS); a row of each is read once all axes have been visited.
+// Each axis says how far a step moves in both tables; a row of each is read once all axes have been visited.
 
 #include "shared_constants.glsl"
 layout(local_size_x = GROUP_SIZE) in;
@@ -25,36 +25,44 @@ uint end_inside(uint range) { return range >> END_BIT & TAP_BITS; }
 
 bool is_inside(uint tap, uint range) { return tap >= first_inside(range) && tap < end_inside(range); }
 
-uint fill_at;  // index in `words` of the fill of channel 0
-uvec2 taps, strides, tables;  // for columns (x) and rows (y): taps of a row, source elements from tap to tap, the table's first word
+// See axes.glsl.
+struct Header {
+    uint rank, fill_at;                // fill_at: index in `words` of the fill of channel 0
+    uint column_taps, row_taps;        // of a row of each table
+    uint column_table, column_stride;  // first word of the table; source elements from tap to tap
+    uint row_table, row_stride;
+};
 
-void load_header() {
-    uvec4 counts = parameters[0];
-    uvec4 places = parameters[1];
-    fill_at = counts.y;
-    taps = counts.zw;
-    tables = places.xz;
-    strides = places.yw;
+Header header_of(uvec4 first, uvec4 second) {
+    return Header(first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w);
 }
+
+struct Axis {
+    uint size, src_stride, dst_stride, column_step;  // column_step, row_step: how many rows of each table a step moves
+    uvec2 divide_by_size, divide_by_dst_stride;
+    uint row_step;
+    uvec2 pairs;
+    uint channel_and_row_step;  // among the channels of fill and, from ROW_BIT on, among the rows of a box
+};
+#define BOXES
+#include "axes.glsl"
 
 uvec2 fill_bits(uint channel) {
     uint each = SRC_WIDTH == 64u ? 2u : 1u;
-    uint place = fill_at + each * channel;
+    uint place = header.fill_at + each * channel;
     return uvec2(words[place], each == 2u ? words[place + 1u] : 0u);
 }
 
 uint src_offset;
-uint channel_and_row;  // the first element's channel in the lower half, its row in the box in the upper half
+uint channel, row_of_box;  // of the first element
 uvec2 pair_offset;
 uvec2 table_row;
-
-#define BOXES
-#include "axes.glsl"
 
 void begin_element(Walk walk) {
     src_offset = walk.src;
     pair_offset = walk.pairs;
-    channel_and_row = walk.channel_and_row;
+    channel = walk.channel_and_row & (1u << ROW_BIT) - 1u;
+    row_of_box = walk.channel_and_row >> ROW_BIT;
     table_row = walk.table_row;
 }
 

@@ -22,11 +22,11 @@ bool walk_to_offset(uint offset, out Walk walk) {
     uint rest = offset - dispatch.dst_base;
 #define OFFSET_TO_COORDINATE(k) \
     IF_AXIS(k) { \
-        uint coordinate = DST(k) == 1 ? rest : DIVIDE_BY_DST(rest, k); \
-        if (coordinate >= SIZE(k)) { \
+        uint coordinate = axes[k].dst_stride == 1 ? rest : multiply_shift(rest, axes[k].divide_by_dst_stride); \
+        if (coordinate >= axes[k].size) { \
             return false; \
         } \
-        rest -= coordinate * DST(k); \
+        rest -= coordinate * axes[k].dst_stride; \
         move_along(walk, k, coordinate); \
     }
     FOR_AXES_OUTWARD_IN(OFFSET_TO_COORDINATE)

@@ -3,7 +3,7 @@
 //   v = src_scale * (f32(element) - src_zero_point) + sum_scale * f32(old); post-ops; v = v / dst_scale + dst_zero_point
 //
 // Every operation is rounded to f32, to nearest even, in this order; a step that is not in STEPS is left out. The scale and zero
-// point of a side are push constants, or a pair in `pairs` that the axes find (PAIRS(k), in axes.glsl).
+// point of a side are push constants, or a pair in `pairs` that the axes find (axes[k].pairs, in axes.glsl).
 //
 // This file depends on the global declarations of `src`, `dst` (uint[]) and `pairs` (uvec2[]).
 

@@ -4,14 +4,14 @@
 // number = (outer * blocks + block) * pieces + piece; with 480 pieces and 135 blocks, 65,281 is piece 1 of block 1 of outer 1:
 // 65,281 = (1 * 135 + 1) * 480 + 1. dispatch.row_pieces is the pieces of a row, dispatch.blocks the blocks.
 //
-// Both divisions use `divisors` of axes.glsl; there is no division by 1.
+// Both divisions are in the header of axes.glsl; there is no division by 1.
 
 struct Place {
     uint piece, block, outer;
 };
 
 Place place_of(uint number) {
-    uint rest = dispatch.row_pieces == 1u ? number : multiply_shift(number, divisors.xy);
-    uint outer = dispatch.blocks == 1u ? rest : multiply_shift(rest, divisors.zw);
+    uint rest = dispatch.row_pieces == 1u ? number : multiply_shift(number, header.divide_by_first);
+    uint outer = dispatch.blocks == 1u ? rest : multiply_shift(rest, header.divide_by_second);
     return Place(number - rest * dispatch.row_pieces, rest - outer * dispatch.blocks, outer);
 }

@@ -20,13 +20,13 @@ Walk walks[MAX_ELEMENTS];
 
 void walk_to_neighbours(Place place) {
     uint index = (place.outer * dispatch.row_pieces + place.piece) * ELEMENTS;
-    uint rest = ALONG_AXIS_0 ? DIVIDE_BY_SIZE(index, 0) : index;
+    uint rest = ALONG_AXIS_0 ? multiply_shift(index, axes[0].divide_by_size) : index;
     Walk shared_walk = walk_to(rest);
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         if (lane < ELEMENTS) {
             walks[lane] = shared_walk;
             if (ALONG_AXIS_0) {
-                move_along(walks[lane], 0u, index - rest * SIZE(0) + lane);
+                move_along(walks[lane], 0u, index - rest * axes[0].size + lane);
             } else if (lane > 0u) {
                 walks[lane] = walk_to(index + lane);
             }

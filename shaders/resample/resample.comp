@@ -30,15 +30,15 @@ void set_taps(uint slot, uvec3 of_slot) {
 #include "destination.glsl"
 
 uint src_along(uint k, uint coordinate) {
-    if (TABLE(k) == 0) {
-        return coordinate * SRC(k);
+    if (axes[k].table == 0) {
+        return coordinate * axes[k].src_stride;
     }
     if (SLOTS == 0) {
-        return words[4 * TABLE(k) + coordinate];
+        return words[4 * axes[k].table + coordinate];
     }
-    uint count = SLOT(k) >> 2;
-    uint row = 4 * (TABLE(k) + coordinate * rows_of_taps(count));
-    set_taps(SLOT(k) & 3u, uvec3(count, SRC(k), row));
+    uint count = axes[k].slot >> 2;
+    uint row = 4 * (axes[k].table + coordinate * rows_of_taps(count));
+    set_taps(axes[k].slot & 3u, uvec3(count, axes[k].src_stride, row));
     return words[row + count];
 }
 

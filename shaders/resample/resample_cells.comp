@@ -50,14 +50,14 @@ uint src_along(uint k, uint coordinate) {
     if (k == 0u) {
         return cells_0.first + coordinate * STEP;
     }
-    return HAS_AXIS_1 && k == AXIS_1 ? cells_1.first + coordinate * cells_1.apart : coordinate * SRC(k);
+    return HAS_AXIS_1 && k == AXIS_1 ? cells_1.first + coordinate * cells_1.apart : coordinate * axes[k].src_stride;
 }
 
 // Loads the cells from the first two rows of the table of axis k, or from its only row.
 Cells load_cells(uint k, uint taps) {
-    uint first = words[4u * TABLE(k) + taps];
-    uint next = words[4u * (TABLE(k) + min(1u, SIZE(k) - 1u) * rows_of_taps(taps)) + taps];
-    return Cells(first, next - first, uintBitsToFloat(parameters[TABLE(k)]));
+    uint first = words[4u * axes[k].table + taps];
+    uint next = words[4u * (axes[k].table + min(1u, axes[k].size - 1u) * rows_of_taps(taps)) + taps];
+    return Cells(first, next - first, uintBitsToFloat(parameters[axes[k].table]));
 }
 
 // Unlike in taps.glsl, every product counts, because no weight is zero.
@@ -96,7 +96,7 @@ vec4 sums_1(uint offset) {
     vec4 sums = vec4(NOTHING);
     [[unroll]] for (uint tap = 0u; tap < MAX_TAPS_OF_ROWS; ++tap) {
         if (tap < TAPS_1) {
-            sums = added(sums, cells_1.weights[tap], sums_0(offset + tap * SRC(AXIS_1)));
+            sums = added(sums, cells_1.weights[tap], sums_0(offset + tap * axes[AXIS_1].src_stride));
         }
     }
     return sums;
@@ -109,13 +109,13 @@ void write_row(Walk walk, uint row) {
     vec4 sums = vec4(NOTHING);
     [[unroll]] for (uint tap = 0u; tap < MAX_TAPS_OF_ROWS; ++tap) {
         if (tap < TAPS) {
-            sums = added(sums, row_cells.weights[tap], sums_1(offset + tap * SRC(ROW_AXIS)));
+            sums = added(sums, row_cells.weights[tap], sums_1(offset + tap * axes[ROW_AXIS].src_stride));
         }
     }
-    uint dst_offset = walk.dst + row * DST(ROW_AXIS);
+    uint dst_offset = walk.dst + row * axes[ROW_AXIS].dst_stride;
     uvec4 quad;
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        uvec2 place = walk.pairs + row * PAIRS(ROW_AXIS) + lane * PAIRS(0);
+        uvec2 place = walk.pairs + row * axes[ROW_AXIS].pairs + lane * axes[0].pairs;
         quad[lane] = converted_sum(sums[lane], dst_offset + lane, place).x;
     }
     store_quad(dst_offset, quad, DST_WIDTH);
@@ -136,7 +136,7 @@ void main() {
     Walk walk = walk_to(place.outer);
     move_along(walk, 0u, 4u * place.piece);
     uint row = place.block * ROWS;
-    uint end = min(row + ROWS, SIZE(ROW_AXIS));
+    uint end = min(row + ROWS, axes[ROW_AXIS].size);
     [[dont_unroll]] for (; row < end; ++row) {
         write_row(walk, row);
     }

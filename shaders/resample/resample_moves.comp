@@ -35,16 +35,16 @@ uvec4 in_group;  // for each neighbour, which element of its group it reads
 
 uint src_along(uint k, uint coordinate) {
     if ((TABLED >> k & 1u) == 0u) {
-        return coordinate * SRC(k);
+        return coordinate * axes[k].src_stride;
     }
     if (k == 0u && GROUP != 0u) {
         return IS_PATTERN ? coordinate / 4u * GROUP : 0u;
     }
-    return words[4u * TABLE(k) + coordinate];
+    return words[4u * axes[k].table + coordinate];
 }
 
 void find_group() {
-    uvec4 offsets = parameters[TABLE(0) + walks[0].first / 4u];
+    uvec4 offsets = parameters[axes[0].table + walks[0].first / 4u];
     in_group = offsets % GROUP;
     walks[0].src += offsets.x - in_group.x;
 }
@@ -72,10 +72,10 @@ uvec4 load_row(uint row_offset) {
 uint old_word(uint word) { return dst[word]; }
 
 void store_row(uint row, uvec4 quad) {
-    uint dst_offset = walks[0].dst + row * DST(ROW_AXIS);
+    uint dst_offset = walks[0].dst + row * axes[ROW_AXIS].dst_stride;
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         if (lane < ELEMENTS && !IS_COPY) {
-            uvec2 place = walks[lane].pairs + row * PAIRS(ROW_AXIS);
+            uvec2 place = walks[lane].pairs + row * axes[ROW_AXIS].pairs;
             uvec2 old = load_old(dst_offset + lane);
             quad[lane] = converted(uvec2(quad[lane], 0u), old, src_pair_at(place.x), dst_pair_at(place.y)).x;
         }
@@ -89,7 +89,7 @@ void copy_whole_block(uint first_row) {
     [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
         if (n < ROWS) {
             if (n % REPEATED == 0u) {
-                quad = load_row((first_row + n) / REPEATED * SRC(ROW_AXIS));
+                quad = load_row((first_row + n) / REPEATED * axes[ROW_AXIS].src_stride);
             }
             store_row(first_row + n, quad);
         }
@@ -112,11 +112,11 @@ void main() {
         copy_whole_block(first_row);
         return;
     }
-    uint end = min(first_row + ROWS, SIZE(ROW_AXIS));
+    uint end = min(first_row + ROWS, axes[ROW_AXIS].size);
     uint held = 0u;
     uvec4 quad;
     [[dont_unroll]] for (uint row = first_row; row < end; ++row) {
-        uint offset = REPEATED > 1u ? row / REPEATED * SRC(ROW_AXIS) : words[4u * TABLE(ROW_AXIS) + row];
+        uint offset = REPEATED > 1u ? row / REPEATED * axes[ROW_AXIS].src_stride : words[4u * axes[ROW_AXIS].table + row];
         if (row == first_row || offset != held) {
             quad = load_row(offset);
         }

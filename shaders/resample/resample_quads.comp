@@ -42,10 +42,10 @@ uint table_row;
 
 uint src_along(uint k, uint coordinate) {
     if (k != TAP_AXIS) {
-        return coordinate * SRC(k);
+        return coordinate * axes[k].src_stride;
     }
-    uint taps = SLOT(k) >> 2;
-    table_row = TABLE(k) + coordinate * rows_of_taps(taps);
+    uint taps = axes[k].slot >> 2;
+    table_row = axes[k].table + coordinate * rows_of_taps(taps);
     return words[4u * table_row + taps];
 }
 
@@ -103,19 +103,19 @@ void main() {
     uint row = place.block * ROWS;
     // Rows after the last one repeat the last row's sums and are not written.
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
-        offsets[n] = walk.src + min(row + n, SIZE(ROW_AXIS) - 1u) * SRC(ROW_AXIS);
+        offsets[n] = walk.src + min(row + n, axes[ROW_AXIS].size - 1u) * axes[ROW_AXIS].src_stride;
         sums[n] = Sum[MAX_CHANNELS](NO_SUM, NO_SUM, NO_SUM, NO_SUM);
     }
     weight_count = 0u;
-    uint quads = SLOT(TAP_AXIS) >> 4;
+    uint quads = axes[TAP_AXIS].slot >> 4;
     [[dont_unroll]] for (uint quad = 0u; quad < quads; ++quad) {
         add_quad(quad);
     }
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
         [[unroll]] for (uint channel = 0u; channel < MAX_CHANNELS; ++channel) {
-            if (channel < CHANNELS && row + n < SIZE(ROW_AXIS)) {
-                uint at = walk.dst + (row + n) * DST(ROW_AXIS) + channel * DST(CHANNEL_AXIS);
-                uvec2 pairs_at = walk.pairs + (row + n) * PAIRS(ROW_AXIS) + channel * PAIRS(CHANNEL_AXIS);
+            if (channel < CHANNELS && row + n < axes[ROW_AXIS].size) {
+                uint at = walk.dst + (row + n) * axes[ROW_AXIS].dst_stride + channel * axes[CHANNEL_AXIS].dst_stride;
+                uvec2 pairs_at = walk.pairs + (row + n) * axes[ROW_AXIS].pairs + channel * axes[CHANNEL_AXIS].pairs;
                 dst[at] = converted_sum(result(sums[n][channel], 0u, weight_count), at, pairs_at).x;
             }
         }
@@ -132,17 +132,17 @@ void main() {
     }
     Place place = place_of(number);
     // In a row of 10, the last piece is elements 6 to 9; the piece before it computes 6 and 7.
-    uint along = min(4u * place.piece, SIZE(0) - 4u);
+    uint along = min(4u * place.piece, axes[0].size - 4u);
     uint computed_before = 4u * place.piece - along;
     Walk walk = walk_to(place.outer);
     move_along(walk, 0u, along);
 
     QuadSum sums = NO_QUAD_SUM;
     uint weight_count = 0u;
-    uint taps = SLOT(TAP_AXIS) >> 2;
+    uint taps = axes[TAP_AXIS].slot >> 2;
     [[dont_unroll]] for (uint tap = 0u; tap < taps; ++tap) {
         NUMBER weight = weight_of(words[4u * table_row + tap]);
-        FOUR_NUMBERS values = quad_at(walk.src + tap * SRC(TAP_AXIS));
+        FOUR_NUMBERS values = quad_at(walk.src + tap * axes[TAP_AXIS].src_stride);
         FOUR_NUMBERS addends;
         [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
             addends[lane] = weighted(0u, weight, values[lane]);
@@ -153,7 +153,7 @@ void main() {
     FOUR_NUMBERS totals = result(sums, 0u, weight_count);
     uvec4 quad;
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        quad[lane] = converted_sum(totals[lane], walk.dst + lane, walk.pairs + lane * PAIRS(0)).x;
+        quad[lane] = converted_sum(totals[lane], walk.dst + lane, walk.pairs + lane * axes[0].pairs).x;
     }
     if (WHOLE_QUADS || DST_WIDTH < 32u) {
         store_quad(walk.dst, quad, DST_WIDTH);

@@ -50,12 +50,12 @@ uint load_weights(uint row, uint taps, out NUMBER of_row[MAX_TAPS_OF_ROWS]) {
 
 uint src_along(uint k, uint coordinate) {
     if ((TABLED >> k & 1u) == 0u) {
-        return coordinate * SRC(k);
+        return coordinate * axes[k].src_stride;
     }
     uint slot = SLOTS == 3u && k == AXIS_1 ? 1u : 0u;
     uint taps = slot == 0u ? TAPS_0 : TAPS_1;
-    tap_stride[slot] = SRC(k);
-    return load_weights(TABLE(k) + coordinate * rows_of_taps(taps), taps, found[slot]);
+    tap_stride[slot] = axes[k].src_stride;
+    return load_weights(axes[k].table + coordinate * rows_of_taps(taps), taps, found[slot]);
 }
 
 // For each neighbour, the sums of the last TAPS source rows along the inner slots.
@@ -210,7 +210,7 @@ void sum_row(uint offset) {
 uint old_word(uint word) { return dst[word]; }
 
 void store_row(uint row, NUMBER row_weights[MAX_TAPS_OF_ROWS]) {
-    uint dst_offset = walks[0].dst + row * DST(ROW_AXIS);
+    uint dst_offset = walks[0].dst + row * axes[ROW_AXIS].dst_stride;
     uvec4 stored[2] = uvec4[2](uvec4(0u), uvec4(0u));
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         if (lane < ELEMENTS) {
@@ -220,7 +220,7 @@ void store_row(uint row, NUMBER row_weights[MAX_TAPS_OF_ROWS]) {
                     add(sum, SLOTS - 1u, weighted(SLOTS - 1u, row_weights[tap], kept[lane][tap]));
                 }
             }
-            uint bits = converted_sum(sum.total, dst_offset + lane, walks[lane].pairs + row * PAIRS(ROW_AXIS)).x;
+            uint bits = converted_sum(sum.total, dst_offset + lane, walks[lane].pairs + row * axes[ROW_AXIS].pairs).x;
             stored[lane / LANES / 4u][lane / LANES % 4u] |= in_lane(bits, lane % LANES);
         }
     }
@@ -242,15 +242,15 @@ void main() {
     find_run();
 #endif
     uint row = place.block * ROWS;
-    uint end = min(row + ROWS, SIZE(ROW_AXIS));
-    uint row_src = SRC(ROW_AXIS);
+    uint end = min(row + ROWS, axes[ROW_AXIS].size);
+    uint row_src = axes[ROW_AXIS].src_stride;
     bool holds = false;
     uint held = 0u;
     // Unrolled, the code is a quarter to a half longer on all GPUs of docs/benchmarks/vendors.json. Only NVIDIA's GPUs need fewer
     // registers then: 32 in place of 40 for bilinear f32.
     [[dont_unroll]] for (; row < end; ++row) {
         NUMBER row_weights[MAX_TAPS_OF_ROWS];
-        uint first = load_weights(TABLE(ROW_AXIS) + row * rows_of_taps(TAPS), TAPS, row_weights);
+        uint first = load_weights(axes[ROW_AXIS].table + row * rows_of_taps(TAPS), TAPS, row_weights);
         uint missing = !holds ? TAPS : first == held ? 0u : first == held + row_src ? 1u : TAPS;
         holds = true;
         held = first;

@@ -96,7 +96,7 @@ def added(tmp_path, monkeypatch, kernels):
     code = (kernels / "bump.spv").read_bytes()
     (tmp_path / "added_bump.spv").write_bytes(code)
     entry = {"sha256": hashlib.sha256(code).hexdigest(), "bytes": len(code), "source": "bump.comp", "defines": []}
-    entry |= {"local_size": [16, 1, 1], "bindings": 1, "constants": {}, "push": ["count"]}
+    entry |= {"local_size": [16, 1, 1], "bindings": 1, "constants": {}, "push": ["count"], "structs": {}}
     (tmp_path / "manifest.json").write_text(json.dumps({"format": 2, "modules": {"added_bump": entry}}))
     monkeypatch.setattr(modules, "_ADDED", {})
     modules.load_module.cache_clear()

@@ -1,4 +1,4 @@
-"""Kernels as values: constants and push constants are packed by name."""
+"""Kernels as values: constants, push constants and structs of parameters are packed by name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from restride.kernel import Binding, KernelSpec
+from restride.kernel import Binding, KernelSpec, struct_words
 
 BINDINGS = (Binding(0, 64), Binding(0, 64, writes=True))
 
@@ -44,6 +44,12 @@ def test_constants_and_push_constants_are_packed_by_name():
 def test_a_name_that_a_module_lacks_or_misses_is_an_error_of_the_plan(constants, push, message):
     with pytest.raises(AssertionError, match=message):
         KernelSpec.of("run_copy_32", constants, push, b"", (1, 1, 1), BINDINGS)
+
+
+def test_members_of_a_struct_are_packed_by_name():
+    assert struct_words("digit_copy", "Term", unused=(0, 0), coefficient=-1, number=3) == [3, 2**32 - 1, 0, 0]
+    with pytest.raises(AssertionError, match="members of Term number, coefficient, unused, and is given number"):
+        struct_words("digit_copy", "Term", number=3, factor=1)
 
 
 def test_a_kernel_at_another_place_has_only_other_offsets():

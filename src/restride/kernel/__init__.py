@@ -11,7 +11,7 @@ from restride.kernel.limits import (
     RowsChoice,
     TransposeChoice,
 )
-from restride.kernel.spec import Binding, ByteRange, KernelSpec
+from restride.kernel.spec import Binding, ByteRange, KernelSpec, struct_words
 
 __all__ = [
     "ARM",
@@ -26,4 +26,5 @@ __all__ = [
     "Limits",
     "RowsChoice",
     "TransposeChoice",
+    "struct_words",
 ]

@@ -83,12 +83,14 @@ class Interface:
     bindings: number of storage buffers, at bindings 0, 1, ... of descriptor set 0.
     constants: the id of each specialization constant, by its name in GLSL.
     push: the names of the push constants in order, one 32-bit word each.
+    structs: of each struct of rows of the parameters, how many words each member has, by its name, in order.
     """
 
     local_size: tuple[int, int, int] | None
     bindings: int
     constants: Mapping[str, int]
     push: tuple[str, ...]
+    structs: Mapping[str, Mapping[str, int]]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -113,7 +115,7 @@ def interface_of(name: str) -> Interface:
     try:
         size = entry["local_size"]
         local_size = None if size is None else (size[0], size[1], size[2])
-        return Interface(local_size, entry["bindings"], entry["constants"], tuple(entry["push"]))
+        return Interface(local_size, entry["bindings"], entry["constants"], tuple(entry["push"]), entry["structs"])
     except (LookupError, TypeError) as error:
         raise DeviceError(f"the list of shader modules is damaged at {name!r}: {error!r}; {_REINSTALL}") from error
 

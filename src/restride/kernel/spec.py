@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import and_
@@ -87,7 +87,24 @@ class KernelSpec:
         return self.push[interface_of(self.shader).push.index(name)]
 
 
-def _mismatch(shader: str, kind: str, given: Mapping[str, int], declared: Mapping[str, int] | Sequence[str]) -> str:
+def struct_words(shader: str, struct: str, /, **members: int | tuple[int, ...]) -> list[int]:
+    """A struct of a shipped module's parameters as uint32 words, from its members by their names in GLSL.
+
+    A vector is a tuple. Of each number the low 32 bits are taken, so that -1 is 4294967295.
+
+    Raises:
+        AssertionError: a member is not given, or what is given is no member.
+    """
+    declared = interface_of(shader).structs[struct]
+    if members.keys() != declared.keys():
+        raise AssertionError(_mismatch(shader, f"members of {struct}", members, declared))
+    words: list[int] = []
+    for value in map(members.__getitem__, declared):
+        words += value if isinstance(value, tuple) else (value,)
+    return list(map(and_, words, repeat(0xFFFFFFFF)))
+
+
+def _mismatch(shader: str, kind: str, given: Iterable[str], declared: Iterable[str]) -> str:
     return f"{shader} has the {kind} {', '.join(declared)}, and is given {', '.join(given)}"
 
 

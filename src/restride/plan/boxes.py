@@ -321,7 +321,8 @@ def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limi
     tables = [box_table(crops.columns, column.src, np.zeros_like(bases)), box_table(crops.rows, row.src, bases)]
     if made.columns > 1:
         tables[0] = _in_quads(tables[0])
-    packed = pack_boxes(walk, tables, (crops.columns.taps, crops.rows.taps), (column.src, row.src), crops.fill)
+    taps = crops.columns.taps, crops.rows.taps
+    packed = pack_boxes(made.shader, walk, tables, taps, (column.src, row.src), crops.fill)
     scaled, parameters = conversion.with_scales(
         push, packed, problem.pair_offsets, pair_spans(problem), crops.sums.shifts
     )

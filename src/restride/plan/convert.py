@@ -289,7 +289,7 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
             "dst_pair_plane": plane.pairs[1],
         }
     spans = pair_spans(problem)
-    push, parameters = conversion.with_scales(push, pack_parameters(axes), problem.pair_offsets, spans)
+    push, parameters = conversion.with_scales(push, pack_parameters(shader, axes), problem.pair_offsets, spans)
     return strided_kernel(shader, axes, constants, push, bound.windows, limits, each=each, parameters=parameters)
 
 

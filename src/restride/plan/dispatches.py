@@ -294,7 +294,7 @@ def strided_kernel(
     """
     if len(axes) > MAX_AXES:
         raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
-    packed = pack_parameters(axes) if parameters is None else parameters
+    packed = pack_parameters(shader, axes) if parameters is None else parameters
     groups = groups or groups_for(push["pieces"], limits, each)
     pushed = {**push, **dict(zip(interface_of(shader).pushed_axes, pushed_words(axes), strict=False))}
     return KernelSpec.of(shader, {**constants, "RANK": len(axes)}, pushed, packed, groups, windows)

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from restride.errors import UnsupportedError
-from restride.kernel import Binding, KernelSpec, Limits
+from restride.kernel import Binding, KernelSpec, Limits, struct_words
 from restride.layout.digits import Digit, Index, Linear, affine
 from restride.plan.dispatches import MAX_COUNT, MAX_PAIR_BYTES, Bound, groups_for, require_windows
-from restride.plan.problem import Span, multiply_shift, word
+from restride.plan.problem import Span, multiply_shift
 from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
@@ -91,7 +93,7 @@ def digit_dispatches(
         for half in _halves(region, limits, _window_reach if has_room else _pair_reach):
             yield from digit_dispatches(half, itemsizes, limits, has_pairs=has_pairs)
         return
-    program = _DigitProgram(region)
+    program = _DigitProgram("digit_convert" if has_pairs else "digit_copy", region)
     packed = program.packed(*(program.terms_of(address) for address in (src, dst, *(pairs if has_pairs else ()))))
     src_base = src.const - windows[0].offset // itemsizes[0]
     dst_base = dst.const - windows[1].offset // itemsizes[1]
@@ -137,7 +139,8 @@ def _pair_reach(region: Region) -> int:
 class _DigitProgram:
     """A program of rows of four words: the axes, then the digits in the order they are needed."""
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, shader: str, region: Region) -> None:
+        self._words = partial(struct_words, shader)
         self._axes = region.sizes
         self._number_of: dict[Digit, int] = {}
         self._rows: _Rows = []
@@ -149,7 +152,8 @@ class _DigitProgram:
 
     def terms_of(self, linear: Linear) -> _Rows:
         """A row (number, coefficient) for each term; adds the digits among the terms to the program."""
-        return [[self._number(atom), word(coefficient), 0, 0] for coefficient, atom in linear.terms]
+        terms = [(self._number(atom), coefficient) for coefficient, atom in linear.terms]
+        return [self._words("Term", number=number, coefficient=times, unused=(0, 0)) for number, times in terms]
 
     def _number(self, atom: Digit | Index) -> int:
         if isinstance(atom, Index):
@@ -157,18 +161,22 @@ class _DigitProgram:
         if atom not in self._number_of:
             if atom.of.span[1] > MAX_COUNT:
                 raise UnsupportedError(f"a coordinate of {atom.of.span[1]} is past the 2^31 - 1 of the general kernel")
-            terms = self.terms_of(atom.of)
-            head = [len(terms), word(atom.of.const), atom.modulus, atom.divisor]
-            self._rows += [head, [*multiply_shift(atom.modulus), *multiply_shift(atom.divisor)], *terms]
+            terms, modulus, divisor = self.terms_of(atom.of), atom.modulus, atom.divisor
+            digit = {"terms": len(terms), "constant": atom.of.const, "modulus": modulus, "divisor": divisor}
+            by = {"divide_by_modulus": multiply_shift(modulus), "divide_by_divisor": multiply_shift(divisor)}
+            self._rows += [self._words("Digit", **digit, **by), *terms]
             self._number_of[atom] = self.numbers
         return self._number_of[atom]
 
     def packed(self, src_terms: _Rows, dst_terms: _Rows, *pair_terms: _Rows) -> bytes:
         """The storage buffer that shaders/copy/digit_copy.comp reads; for a conversion, the terms of pairs follow."""
-        head = [len(self._axes), len(self._number_of), len(src_terms), len(dst_terms)]
+        counts = {"digits": len(self._number_of), "src_terms": len(src_terms), "dst_terms": len(dst_terms)}
+        head = self._words("Program", axes=len(self._axes), **counts)
         # The kernel splits an index innermost axis first.
-        axes = [[axis, size, *multiply_shift(size)] for axis, size in reversed(list(enumerate(self._axes)))]
+        sizes = reversed(list(enumerate(self._axes)))
+        axes = [self._words("Split", number=n, size=size, divide_by_size=multiply_shift(size)) for n, size in sizes]
         rows = [head, *axes, *self._rows, *src_terms, *dst_terms]
         if pair_terms:
-            rows += [[*map(len, pair_terms), 0, 0], *(row for terms in pair_terms for row in terms)]
-        return np.array(rows, np.uint32).tobytes()
+            src, dst = map(len, pair_terms)
+            rows += [self._words("PairTerms", src_terms=src, dst_terms=dst, unused=(0, 0)), *chain(*pair_terms)]
+        return np.array([*chain.from_iterable(rows)], np.uint32).tobytes()

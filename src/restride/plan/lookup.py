@@ -141,7 +141,7 @@ def _lookup(problem: Problem, words: npt.NDArray[np.uint32], limits: Limits) -> 
         shader, axes, each = "lookup_quads", quads.axes, _QUADS_EACH if limits.choices.neighbours else 1
         constants = {"BITS": 8 * problem.itemsize, "EACH": each, **quads.constants}
         push = quads.push(bound, row)
-    parameters = pack_parameters(axes) + words[lowest : highest + 1].tobytes()
+    parameters = pack_parameters(shader, axes) + words[lowest : highest + 1].tobytes()
     return strided_kernel(shader, axes, constants, push, bound.windows, limits, each=each, parameters=parameters)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.dtypes import Array
-from restride.kernel import Binding, Limits
+from restride.kernel import Binding, Limits, struct_words
 from restride.kernel.shared_constants import (
     AXIS_ROWS,
     END_BIT,
@@ -281,15 +281,10 @@ def narrow(problem: Problem) -> Problem:
     return Problem(axes, problem.src_offset * 2, problem.dst_offset * 2, problem.itemsize // 2)
 
 
-# The storage buffer of a dispatch, in the order of shaders/include/axes.glsl.
+# The storage buffer of a dispatch: structs of shaders/include/axes.glsl, then tables.
 
 ROW_WORDS = 4
 """Words in a row of the storage buffer: 128 bits. Every part of it, and every row of weights, starts at a row."""
-
-
-def word(value: int) -> int:
-    """``value`` as a 32-bit word, two's complement: -1 is 4294967295."""
-    return value & 0xFFFFFFFF
 
 
 @lru_cache(maxsize=4096)  # the sizes and strides of one call are those of others
@@ -317,16 +312,11 @@ def pushed_words(axes: Sequence[Axis]) -> Iterator[int]:
         yield from (axis.size, axis.src, axis.dst, *multiply_shift(axis.size))
 
 
-def axis_rows(axis: Axis, table: int) -> list[int]:
-    """An axis as rows of the storage buffer.
-
-    In order: size, strides and table; the multipliers and shifts for division by the size and by the destination
-    stride; slot, and steps in both lists of pairs. A padded axis has no pairs; their two words hold the first step
-    inside and the number of steps inside.
-    """
-    walk = [axis.size, word(axis.src), word(axis.dst), table]
-    more = axis.pairs if axis.inside is None else (axis.inside.start, len(axis.inside))
-    return [*walk, *multiply_shift(axis.size), *multiply_shift(axis.dst), slot_word(axis), *map(word, more), 0]
+def _axis_words(shader: str, axis: Axis, src: int, **others: int | tuple[int, int]) -> list[int]:
+    """An axis in the storage buffer. src: its source stride. others: members that only some kernels have."""
+    divisions = {"divide_by_size": multiply_shift(axis.size), "divide_by_dst_stride": multiply_shift(axis.dst)}
+    walk = {"size": axis.size, "src_stride": src, "dst_stride": axis.dst}
+    return struct_words(shader, "Axis", **walk, **divisions, **others)
 
 
 def table_bytes(rows: Rows) -> int:
@@ -366,17 +356,18 @@ def _row_words(words: int) -> int:
     return -(-words // ROW_WORDS) * ROW_WORDS
 
 
-def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes:
-    """The storage buffer of a problem: header, axes, tables.
-
-    divisors: at most two numbers by which the kernel divides; their multipliers are the second row of the header.
-    """
+def pack_parameters(shader: str, axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes:
+    """The storage buffer of a problem: header, axes, tables. divisors: at most two by which the kernel divides."""
+    first, second, *_ = map(multiply_shift, (*divisors, 1, 1))
+    divisions = {"divide_by_first": first, "divide_by_second": second}
+    head = struct_words(shader, "Header", rank=len(axes), unused=(0, 0, 0), **divisions)
     row = HEADER_ROWS + AXIS_ROWS * len(axes)
-    multipliers = [number for divisor in divisors for number in multiply_shift(divisor)]
-    head = [len(axes), *[0] * (ROW_WORDS - 1), *multipliers, *[0] * (ROW_WORDS - len(multipliers))]
     parts: list[bytes] = []
     for axis in axes:
-        head += axis_rows(axis, 0 if axis.table is None else row)
+        inside = axis.inside
+        steps = {"pairs": axis.pairs} if inside is None else {"inside": (inside.start, len(inside))}
+        table = 0 if axis.table is None else row
+        head += _axis_words(shader, axis, axis.src, table=table, slot=slot_word(axis), unused=0, **steps)
         if axis.table is not None:
             words = table_words(axis.table, axis.src)
             padding = -words.size % ROW_WORDS
@@ -385,7 +376,7 @@ def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes
     return b"".join([struct.pack(f"{len(head)}I", *head), *parts])
 
 
-# The storage buffer of boxes, in the order of shaders/crop/crops.glsl.
+# The storage buffer of boxes: structs of shaders/crop/crops.glsl, then tables.
 
 MAX_BOX_STEPS = 1 << ROW_BIT
 """Rows of a box, and channels, must be fewer than this: each has 16 bits in the parameters."""
@@ -413,6 +404,7 @@ def box_table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTa
 
 
 def pack_boxes(
+    shader: str,
     axes: Sequence[Axis],
     tables: Sequence[BoxTable],
     taps: Sequence[int],
@@ -426,12 +418,14 @@ def pack_boxes(
     begin = ROW_WORDS * (HEADER_ROWS + AXIS_ROWS * len(axes))
     begin_of_rows = begin + tables[0].size
     end = begin_of_rows + tables[1].size
-    head = [len(axes), end, *taps, begin, word(strides[0]), begin_of_rows, word(strides[1])]
+    of_columns = {"column_taps": taps[0], "column_table": begin, "column_stride": strides[0]}
+    of_rows = {"row_taps": taps[1], "row_table": begin_of_rows, "row_stride": strides[1]}
+    head = struct_words(shader, "Header", rank=len(axes), fill_at=end, **of_columns, **of_rows)
     for axis in axes:
         src = axis.src if axis.box_rows is None and axis.images is None else 0
         (first, second), channels, rows = axis.steps
-        head += [axis.size, word(src), word(axis.dst), first, *multiply_shift(axis.size), *multiply_shift(axis.dst)]
-        head += [second, *map(word, axis.pairs), channels + (rows << ROW_BIT)]
+        steps = {"column_step": first, "row_step": second, "channel_and_row_step": channels + (rows << ROW_BIT)}
+        head += _axis_words(shader, axis, src, pairs=axis.pairs, **steps)
     fill_words = fill.view(f"u{min(fill.dtype.itemsize, 4)}").astype(np.uint32)
     padding = np.zeros(-(end + fill_words.size) % ROW_WORDS, np.uint32)
     parts = np.array(head, np.uint32), *(table.ravel() for table in tables), fill_words, padding

@@ -475,7 +475,7 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
     divisors = [work.push[name] for name in ("row_pieces", "blocks") if name in work.push]
     scaled, parameters = conversion.with_scales(
         push,
-        pack_parameters(problem.axes, divisors),
+        pack_parameters(work.shader, problem.axes, divisors),
         problem.pair_offsets,
         pair_spans(problem),
         shifts=tables[-1][1].shifts,

@@ -299,7 +299,7 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
         "indices": chosen.exchange.indices,
     }
     shader = f"transpose_{8 * problem.itemsize}" + "_aligned" * chosen.is_aligned
-    parameters = pack_parameters(outer, (a.run, b.run))
+    parameters = pack_parameters(shader, outer, (a.run, b.run))
     yield strided_kernel(
         shader, outer, constants, push, bound.windows, limits, parameters=parameters, groups=chosen.groups
     )

@@ -109,7 +109,7 @@ def light_kernels(
             "SRC_BITS": 8 * problem.src_itemsize,
             "BY_QUADS": quads is not None,
         }
-        parameters = pack_parameters(axes) + table
+        parameters = pack_parameters("light_elements", axes) + table
         return strided_kernel("light_elements", axes, constants, push, part.windows, limits, parameters=parameters)
 
     return tuple(map(kernel, _parts(src, src if alpha is None else alpha, dst, limits)))

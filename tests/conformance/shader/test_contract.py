@@ -16,15 +16,16 @@ from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import shared_constants
 from restride.kernel.modules import interface_of, load_module, manifest
-from restride.kernel.shared_constants import HELD, IS_FILL, PAST
+from restride.kernel.shared_constants import AXIS_ROWS, HEADER_ROWS, HELD, IS_FILL, PAST
 from restride.plan import boxes as plan_of_boxes
 from restride.plan.convert import Conversion
 from restride.plan.copy import copy_kernels
 from restride.plan.problem import (
+    ROW_WORDS,
     Axis,
-    axis_rows,
     box_table,
     multiply_shift,
+    pack_parameters,
 )
 from restride.request import Request
 from restride.request.arithmetic import Arithmetic, Scaling
@@ -45,32 +46,37 @@ from restride_conformance.shader.spirv import read_interface
 SHADERS = Path(__file__).parents[3] / "shaders"
 
 
+def words(shader: str, axis: Axis) -> list[int]:
+    """The words of the only axis of a problem, behind its header; tables follow."""
+    packed = np.frombuffer(pack_parameters(shader, (axis,)), np.uint32)
+    return packed[ROW_WORDS * HEADER_ROWS :][: ROW_WORDS * AXIS_ROWS].tolist()
+
+
 def test_words_of_an_axis():
-    walk, divisors, more = ("axis_walk[k]", "axis_divisors[k]", "axis_more[k]")
+    """An axis has the words of the table in shaders/README.md, which a caller without Python writes."""
+    axis = Axis(5, -7, 3, slot=2, pairs=(11, -13))
+    walk = [5, 2**32 - 7, 3, 0, *multiply_shift(5), *multiply_shift(3)]
+    assert words("convert_elements", axis) == [*walk, 2, 11, 2**32 - 13, 0]
+    assert words("element_pad", Axis(9, 1, 1, inside=range(-2, 3)))[8:] == [0, 2**32 - 2, 5, 0]
+    (linear,) = resizing((3,), Request((2,))).rows
+    assert words("resample", Axis(2, 4, 1, table=linear, slot=1))[3::5] == [5, 9]
+
+
+def test_words_of_a_pushed_axis():
+    """Kernels take the words of a pushed axis in the order in which plans push them."""
     text = (SHADERS / "include/axes.glsl").read_text(encoding="utf-8")
-    said = dict(re.findall(r"#define (\w+)\((?:n, )?k\) (?:multiply_shift\(n, )?(axis_\w+\[k\]\.\w+)", text))
-    assert said == {
-        "SIZE": f"{walk}.x",
-        "SRC": f"{walk}.y",
-        "DST": f"{walk}.z",
-        "TABLE": f"{walk}.w",
-        "DIVIDE_BY_SIZE": f"{divisors}.xy",
-        "DIVIDE_BY_DST": f"{divisors}.zw",
-        "SLOT": f"{more}.x",
-        "PAIRS": f"{more}.yz",
-        "START": f"{more}.y",
-        "COUNT": f"{more}.z",
-    }
-    axis = Axis(5, -7, 3, table=None, slot=2, pairs=(11, -13))
-    by_size, by_dst = multiply_shift(5), multiply_shift(3)
-    rows = [[5, 2**32 - 7, 3, 17], [*by_size, *by_dst], [2, 11, 2**32 - 13, 0]]
-    assert axis_rows(axis, 17) == [word for row in rows for word in row]
-    padded = Axis(9, 1, 1, inside=range(-2, 3))
-    assert axis_rows(padded, 0)[8:] == [0, 2**32 - 2, 5, 0]
-    loads = re.findall(r"(axis_\w+\[k\]) = parameters\[AXIS_ROW\(k\)(?: \+ (\d))?\];", text)
-    assert loads == [(walk, ""), (divisors, "1"), (more, "2")]
-    pushed = re.findall(r"dispatch\.axes\[at(?: \+ (\d))?\]", text)
-    assert pushed == ["", "1", "2", "3", "4"]
+    assert re.findall(r"dispatch\.axes\[at(?: \+ (\d))?\]", text) == ["", "1", "2", "3", "4"]
+
+
+def test_structs_of_the_readme():
+    """The header and the axes are as many rows as kernels step over, and the page has every struct and member."""
+    page = (SHADERS / "README.md").read_text(encoding="utf-8")
+    structs = [item for given in interfaces().values() for item in given.structs.items()]
+    rows = {name: sum(members.values()) / ROW_WORDS for name, members in structs}
+    assert (rows["Header"], rows["Axis"]) == (HEADER_ROWS, AXIS_ROWS)
+    assert {name for name in rows if f"`{name}`" not in page} == {"TableRow"}  # of a table, and not packed by name
+    members = {member for name, members in structs if name in ("Header", "Axis") for member in members}
+    assert {member for member in members if f"`{member}`" not in page} == set()
 
 
 @pytest.mark.parametrize("path", sorted(SHADERS.rglob("*.comp")), ids=lambda path: path.name)
