@@ -18,7 +18,7 @@ from restride.dtypes import Array
 from restride.errors import DescriptorError, Message, warn_caller
 from restride.stream.files import library_of
 from restride.stream.lazy import LazyArray
-from restride.stream.tiff import AXES_AND_SIZES, names_of, product, series_of, sizes_of
+from restride.stream.tiff import AXES_AND_SIZES, names_of, product, reading_metadata, series_of, sizes_of
 
 AXES = "tczyx"
 """Names of axes, in the order of OME-Zarr."""
@@ -255,16 +255,12 @@ def groups_above(array: Any) -> Iterator[tuple[Any, str]]:
         ends = range(len(parts) - 1, -1, -1)
         above = [(array.store, "/".join(parts[:end]), "/".join(parts[end:])) for end in ends]
     for store, inner, rest in above:
-        try:
-            yield zarr.open_group(store, path=inner, mode="r"), rest
-        except (FileNotFoundError, zarr.errors.ContainsArrayError):
-            return
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise DescriptorError(
-                Message.of(
-                    f"the metadata of the group {store} are damaged ({error}): say what is right by ", *AXES_AND_SIZES
-                )
-            ) from error
+        with reading_metadata(f"the metadata of the group {store}"):
+            try:
+                group = zarr.open_group(store, path=inner, mode="r")
+            except (FileNotFoundError, zarr.errors.ContainsArrayError):
+                return
+        yield group, rest
 
 
 def _of_ome(group: Any, path: str, rank: int) -> tuple[SourceAxis, ...]:
@@ -273,23 +269,15 @@ def _of_ome(group: Any, path: str, rank: int) -> tuple[SourceAxis, ...]:
     Raises:
         DescriptorError: they are damaged.
     """
-    try:
+    with reading_metadata(f"the metadata of OME-Zarr in {group.store_path}", names_error=True):
         attributes = group.attrs.asdict()
         images = attributes.get("ome", attributes).get("multiscales", [])
         if not isinstance(images, list):
-            raise TypeError(f"multiscales must be a list, got {images!r}")  # noqa: TRY301 - caught below
+            raise TypeError(f"multiscales must be a list, got {images!r}")
         for image in images:
             for level in image["datasets"]:
                 if level["path"].strip("/") == path:
                     return _of_multiscale(image, level, rank)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise DescriptorError(
-            Message.of(
-                f"the metadata of OME-Zarr in {group.store_path} are damaged ({type(error).__name__}: {error}): say "
-                f"what is right by ",
-                *AXES_AND_SIZES,
-            )
-        ) from error
     return ()
 
 

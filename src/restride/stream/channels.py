@@ -9,13 +9,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from xml.etree import ElementTree as ET
 
-from restride.errors import DescriptorError, Message
 from restride.stream.axes import groups_above
 from restride.stream.files import library_of
 from restride.stream.lazy import LazyArray
-from restride.stream.tiff import AXES_AND_SIZES, Series, names_of, pixels_of_ome, series_of
+from restride.stream.tiff import Series, names_of, pixels_of_ome, reading_metadata, series_of
 
 WHITE = "FFFFFF"
 """The colour of a channel that states none, by OME's schema."""
@@ -40,16 +38,8 @@ def stated_channels(source: object, axis: int | None, count: int) -> tuple[Chann
     if isinstance(source, LazyArray):
         found = _of_lazy(source, axis)
     elif (series := series_of(source)) is not None:
-        try:
+        with reading_metadata(f"the channels in the metadata of {series.parent.filehandle.path}"):
             found = _of_tiff(series, None if axis is None else names_of(series, source)[axis])
-        except (ET.ParseError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise DescriptorError(
-                Message.of(
-                    f"the channels in the metadata of {series.parent.filehandle.path} are damaged ({error}): say what "
-                    f"is right by ",
-                    *AXES_AND_SIZES,
-                )
-            ) from error
     elif library_of(source) == "zarr":
         found = _of_zarr(source)
     elif library_of(source) == "xarray" and axis is not None:
@@ -118,18 +108,10 @@ def _of_table(table: Iterable[Sequence[int]]) -> str:
 def _of_zarr(array: Any) -> tuple[Channel, ...]:
     for group, _ in groups_above(array):
         attributes = group.attrs.asdict()
-        try:
+        with reading_metadata(f"the channels (omero) in the metadata of {group.store_path}", names_error=True):
             image = attributes.get("ome", attributes)
             if "multiscales" in image:
                 return tuple(_of_omero(channel) for channel in image.get("omero", {}).get("channels", ()))
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise DescriptorError(
-                Message.of(
-                    f"the channels (omero) in the metadata of {group.store_path} are damaged ({type(error).__name__}: "
-                    f"{error}): say what is right by ",
-                    *AXES_AND_SIZES,
-                )
-            ) from error
     return ()
 
 

@@ -154,20 +154,31 @@ def sizes_of(series: Series) -> dict[str, tuple[str, float, float]]:
     Raises:
         DescriptorError: the metadata are damaged.
     """
-    name = series.parent.filehandle.path
-    try:
+    kind = "ImageJ" if series.kind == "imagej" else "OME"
+    with reading_metadata(f"the {kind} metadata of {series.parent.filehandle.path}"):
         if series.kind == "imagej":
             return _turned(_sizes_of_imagej(series), orientation_of(series.keyframe))
         if series.parent.is_ome:
             if series.kind != "ome":
-                raise ValueError("tifffile cannot follow it")  # noqa: TRY301 - caught below
+                raise ValueError("tifffile cannot follow it")
             return _turned(_sizes_of_ome(series), orientation_of(series.keyframe))
-    except (ET.ParseError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        kind = "ImageJ" if series.kind == "imagej" else "OME"
-        raise DescriptorError(
-            Message.of(f"the {kind} metadata of {name} are damaged ({error}): say what is right by ", *AXES_AND_SIZES)
-        ) from error
     return {}
+
+
+@contextmanager
+def reading_metadata(what: str, *, names_error: bool = False) -> Iterator[None]:
+    """A context for metadata that may be damaged; ``names_error``: the message has the type of what is raised inside.
+
+    Raises:
+        DescriptorError: they are; it says which arguments state the same.
+    """
+    try:
+        yield
+    except (ET.ParseError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}" if names_error else error
+        raise DescriptorError(
+            Message.of(f"{what} are damaged ({why}): say what is right by ", *AXES_AND_SIZES)
+        ) from error
 
 
 @contextmanager
