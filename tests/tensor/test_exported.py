@@ -72,7 +72,7 @@ def test_the_facts_are_the_drivers_and_json_holds_them(exported, devices):
     assert fields == json.loads(json.dumps(fields))
     assert fields == {name: getattr(exported, name) for name in fields}
     assert list(fields) == [
-        *("nbytes", "offset", "allocation_bytes", "memory_type", "dedicated", "device_uuid", "driver_uuid", "desc"),
+        *("nbytes", "allocation_bytes", "memory_type", "device_uuid", "driver_uuid", "offset", "dedicated", "desc"),
     ]
     assert (exported.nbytes, exported.offset, exported.dedicated) == (128, 0, True), "120 bytes, in whole uvec4"
     assert exported.desc == "s16[3,4,5]{2,1,0}"

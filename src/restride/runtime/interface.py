@@ -97,7 +97,7 @@ class Counters:
     plans_kept: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExternalMemory:
     """The data that another process needs, besides the file descriptor, to import device memory.
 

@@ -11,7 +11,7 @@ from restride.runtime import ExternalMemory
 from restride.runtime.open_file import OpenFile
 
 
-class Exported:
+class Exported(ExternalMemory):
     """A tensor's memory for another program: an open file descriptor, which this object owns, and the facts about it.
 
     ``tensor.export()`` makes it. The descriptor is closed by ``close()``, at the end of a ``with``, and at the latest
@@ -28,21 +28,11 @@ class Exported:
         desc: the text of the tensor's descriptor: where its elements are in the buffer.
     """
 
-    __slots__ = (
-        "_file", "allocation_bytes", "dedicated", "desc", "device_uuid", "driver_uuid", "memory_type", "nbytes",
-        "offset",
-    )  # fmt: skip
+    desc: str
+    _file: OpenFile
 
     def __init__(self, file: OpenFile, memory: ExternalMemory, desc: TensorDesc) -> None:
-        self._file = file
-        self.nbytes = memory.nbytes
-        self.offset = memory.offset
-        self.allocation_bytes = memory.allocation_bytes
-        self.memory_type = memory.memory_type
-        self.dedicated = memory.dedicated
-        self.device_uuid = memory.device_uuid
-        self.driver_uuid = memory.driver_uuid
-        self.desc = str(desc)
+        vars(self).update(vars(memory), desc=str(desc), _file=file)
 
     @property
     def fd(self) -> int:
@@ -64,16 +54,7 @@ class Exported:
         >>> fields["nbytes"], fields["offset"], fields["dedicated"], fields["desc"]
         (32, 0, True, 's32[2,3]{1,0}')
         """
-        return {
-            "nbytes": self.nbytes,
-            "offset": self.offset,
-            "allocation_bytes": self.allocation_bytes,
-            "memory_type": self.memory_type,
-            "dedicated": self.dedicated,
-            "device_uuid": self.device_uuid,
-            "driver_uuid": self.driver_uuid,
-            "desc": self.desc,
-        }
+        return {name: value for name, value in vars(self).items() if name != "_file"}
 
     def close(self) -> None:
         """Close the descriptor; a second call does nothing."""
