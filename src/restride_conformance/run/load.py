@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from restride.kernel import KernelSpec
-from restride.runtime import Memory
 from restride.runtime.vulkan.recording import Recording
 from restride.runtime.vulkan.runtime import Hold, VulkanRuntime
 
@@ -17,6 +15,7 @@ COPIED_BYTES = 8 << 20
 
 _PARTS = 8
 _BEFORE, _AFTER = 2, 1
+_STARTS_WORK = ("submit", "copy", "replay")
 
 
 class LoadedRuntime:
@@ -33,24 +32,6 @@ class LoadedRuntime:
         self._copies = count()
         self._is_recording = False
 
-    def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
-        self._start(_BEFORE)
-        self._runtime.submit(kernels, memories)
-        self._start(_AFTER)
-
-    def copy(
-        self,
-        src: Memory,
-        dst: Memory,
-        nbytes: int,
-        src_offset: int = 0,
-        dst_offset: int = 0,
-        kernels: Sequence[KernelSpec] = (),
-    ) -> None:
-        self._start(_BEFORE)
-        self._runtime.copy(src, dst, nbytes, src_offset, dst_offset, kernels)
-        self._start(_AFTER)
-
     @contextmanager
     def recording(self) -> Iterator[Recording[Hold]]:
         """See ``VulkanRuntime.recording``; the copies are not part of it, but are started around each replay."""
@@ -61,16 +42,19 @@ class LoadedRuntime:
             finally:
                 self._is_recording = False
 
-    def replay(self, recording: Recording[Hold]) -> None:
-        """See ``VulkanRuntime.replay``."""
-        self._start(_BEFORE)
-        self._runtime.replay(recording)
-        self._start(_AFTER)
-
     def _start(self, copies: int) -> None:
         for _ in range(0 if self._is_recording else copies):
             offset = next(self._copies) % _PARTS * COPIED_BYTES
             self._runtime.copy(self._source, self._target, COPIED_BYTES, 0, offset)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._runtime, name)
+        attribute = getattr(self._runtime, name)
+        if name not in _STARTS_WORK:
+            return attribute
+
+        def surrounded(*arguments: Any) -> None:
+            self._start(_BEFORE)
+            attribute(*arguments)
+            self._start(_AFTER)
+
+        return surrounded
