@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 
 from restride.command.drivers import driver_file
@@ -211,17 +212,6 @@ def target_of(arguments: argparse.Namespace, folder: Path) -> Target:
     if arguments.groups and shader is not None:
         with prefixed(f"--groups: shader {shader.source}"):
             shapes_under(shader)
-    return Target(
-        device=arguments.device,
-        runtime=choose_runtime(arguments.runtime),
-        timeout=arguments.timeout,
-        driver=None if arguments.driver is None else str(driver_file(arguments.driver)),
-        validate=arguments.validate,
-        limits=arguments.limits,
-        shader=shader,
-        groups=arguments.groups,
-        repeat=arguments.repeat,
-        replay=arguments.replay,
-        under_load=arguments.under_load,
-        in_batch=arguments.in_batch,
-    )
+    driver = None if arguments.driver is None else str(driver_file(arguments.driver))
+    named = {each.name: getattr(arguments, each.name) for each in fields(Target)}
+    return Target(**named | {"runtime": choose_runtime(arguments.runtime), "driver": driver, "shader": shader})

@@ -44,7 +44,7 @@ class ShaderUnderTest:
 
 @dataclass(frozen=True)
 class Target:
-    """Everything a worker process must know besides the cases.
+    """Everything a worker process must know besides the cases: options of ``restride test`` of the same names.
 
     device: index or part of a name; None: ``RESTRIDE_DEVICE`` if it is set, otherwise the best device.
     timeout: seconds that a case may take on the device.
@@ -82,25 +82,12 @@ class Target:
     def repro(self, case: Case | str, mode: RunMode = "correctness") -> str:
         """The shell command that runs ``case`` alone on this target, in the mode of the run."""
         words = ["restride", "test", "--repro", str(case), "--runtime", self.runtime]
-        default = Target()
-        for option, value, usual in (
-            ("--device", self.device, default.device),
-            ("--timeout", f"{self.timeout:g}", f"{default.timeout:g}"),
-            ("--driver", self.driver, default.driver),
-            ("--validate", self.validate, default.validate),
-            ("--limits", self.limits, default.limits),
-            ("--mode", mode, "correctness"),
-            ("--repeat", str(self.repeat), str(default.repeat)),
-            ("--replay", str(self.replay), str(default.replay)),
-        ):
-            if value != usual and value is not None:
-                words += [option, value]
-        for option, is_set in (
-            ("--groups", self.groups),
-            ("--under-load", self.under_load),
-            ("--in-batch", self.in_batch),
-        ):
-            words += [option] * is_set
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value != each.default and each.name not in ("runtime", "shader"):
+                text = f"{value:g}" if isinstance(value, float) else str(value)
+                words += [f"--{each.name.replace('_', '-')}", *([] if value is True else [text])]
+        words += ["--mode", mode] if mode != "correctness" else []
         if self.shader is not None:
             words += ["--shader", self.shader.source, "--as", self.shader.module]
         return shlex.join(words)
