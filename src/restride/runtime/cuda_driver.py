@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from restride.errors import DeviceError, OutOfDeviceMemory, UnsupportedError
-from restride.runtime.interface import ExternalMemory
+from restride.runtime.interface import ExternalMemory, bytes_at
 from restride.runtime.open_file import OpenFile
 
 LEGACY_STREAM = 1
@@ -182,12 +182,7 @@ class CudaMemory:
                 undo.callback(driver.call_in, context, "cuMemFree_v2", address)
                 undo.callback(driver.call_in, context, "cuCtxSynchronize")
             self._context, self.owner, self.address, self.nbytes = context, owner, address.value, size
-            self.__array_interface__ = {
-                "version": 3,
-                "shape": (size,),
-                "typestr": "|u1",
-                "data": (self.address, False),
-            }
+            self.__array_interface__ = bytes_at(self.address, size, is_readonly=False)
             # At process exit CUDA may be torn down before this object, and frees the memory itself.
             weakref.finalize(self, _release, os.getpid(), undo.pop_all().close).atexit = False
 

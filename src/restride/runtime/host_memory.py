@@ -5,10 +5,10 @@ Results that are smaller get such memory from the C library: glibc keeps what wa
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
+
+from restride.runtime.interface import bytes_at
 
 _LEAST_BYTES = (32 << 20) + 1
 """Bytes of the smallest result whose memory is kept."""
@@ -82,12 +82,7 @@ class _Lent:
     def __init__(self, pool: HostMemory, memory: npt.NDArray[np.uint8], nbytes: int) -> None:
         self._pool = pool
         self._memory = memory
-        self.__array_interface__: dict[str, Any] = {
-            "version": 3,
-            "shape": (nbytes,),
-            "typestr": "|u1",
-            "data": (memory.ctypes.data, False),
-        }
+        self.__array_interface__ = bytes_at(memory.ctypes.data, nbytes, is_readonly=False)
 
     def __del__(self) -> None:
         if hasattr(self, "_memory"):  # not if an interrupt came before

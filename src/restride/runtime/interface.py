@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -345,6 +345,11 @@ def writable_bytes(out: memoryview) -> memoryview:
     if out.readonly:
         raise DescriptorError(f"the buffer to read into, out, of {out.nbytes} bytes, is read-only")
     return as_bytes(out)
+
+
+def bytes_at(address: int, nbytes: int, *, is_readonly: bool) -> dict[str, Any]:
+    """The ``__array_interface__`` of what owns bytes: numpy keeps the owner as the base of an array over them."""
+    return {"version": 3, "shape": (nbytes,), "typestr": "|u1", "data": (address, is_readonly)}
 
 
 def require_inside(memory: Memory, offset: int, nbytes: int) -> None:

@@ -14,8 +14,8 @@ from restride.dtypes import Array
 from restride.layout.views import BasicIndex
 
 
-class SourceArray(Protocol):
-    """An array of any library that is read in parts."""
+class _AnyArray(Protocol):
+    """An array of any library."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -24,21 +24,17 @@ class SourceArray(Protocol):
     @property
     def dtype(self) -> object:
         """The type of its elements."""
+
+
+class SourceArray(_AnyArray, Protocol):
+    """An array of any library that is read in parts."""
 
     def __getitem__(self, key: Any, /) -> Any:
         """The elements of a part, by a tuple of slices; a series of tifffile has pages instead."""
 
 
-class DestinationArray(Protocol):
+class DestinationArray(_AnyArray, Protocol):
     """An array of any library that is written in parts."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its sizes."""
-
-    @property
-    def dtype(self) -> object:
-        """The type of its elements."""
 
     def __setitem__(self, key: tuple[slice, ...], elements: Array, /) -> None:
         """Write the elements of a part."""

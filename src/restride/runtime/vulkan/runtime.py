@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import replace
 from functools import cache, partial
 from itertools import count, cycle
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ from restride.runtime.interface import (
     HostLock,
     Memory,
     as_bytes,
+    bytes_at,
     copy_bytes,
     copy_parts,
     require_copy,
@@ -952,17 +953,12 @@ class VulkanMemory:
 
 
 class _Bytes:
-    """An object with ``__array_interface__``; numpy keeps it as the base of an array, so it keeps the hold alive."""
+    """The base of an array over the bytes of a hold, which it keeps alive."""
 
     def __init__(self, hold: Hold, nbytes: int) -> None:
         self._hold = hold
         address = np.asarray(hold.block.view(0, nbytes)).ctypes.data
-        self.__array_interface__: dict[str, Any] = {
-            "version": 3,
-            "shape": (nbytes,),
-            "typestr": "|u1",
-            "data": (address, True),
-        }
+        self.__array_interface__ = bytes_at(address, nbytes, is_readonly=True)
 
 
 def bytes_over(hold: Hold, nbytes: int) -> npt.NDArray[np.uint8]:
