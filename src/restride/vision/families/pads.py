@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -412,20 +413,26 @@ _PAN_AND_SCAN = (
     "pan_and_scan_max_num_crops",
     "pan_and_scan_min_ratio_to_activate",
 )
-_DPT = {
-    **HALF,
-    "resample": BICUBIC,
-    "size": square(384),
-    "do_pad": False,
-    "ensure_multiple_of": 1,
-    "keep_aspect_ratio": False,
-    "size_divisor": None,
-}
-_DPT_WORDS = "multiples of ensure_multiple_of; do_pad: zeros around"
+_Dpt = partial(
+    Family,
+    defaults={
+        **HALF,
+        "resample": BICUBIC,
+        "size": square(384),
+        "do_pad": False,
+        "ensure_multiple_of": 1,
+        "keep_aspect_ratio": False,
+        "size_divisor": None,
+    },
+    geometry=by_rule(dpt_size, crops=False),
+    build=dpt_results,
+    words="multiples of ensure_multiple_of; do_pad: zeros around",
+)
 _EDGES = {"shortest_edge": 800, "longest_edge": 1333}
 _LABELS = frozenset(("format", "do_convert_annotations", "max_size"))
 _DETR = {**IMAGENET, "resample": BILINEAR, "do_pad": True, "size": _EDGES, "default_to_square": False}
 _DETR_WORDS = "zeros right and below, and a mask"
+_Detr = partial(Family, build=detr_results, ignored=_LABELS, lists={"pixel_mask": 1})
 _MASKS = frozenset(("_max_size", "ignore_index", "do_reduce_labels", "reduce_labels"))
 
 FAMILIES = (
@@ -473,27 +480,21 @@ FAMILIES = (
         lists={"pixel_values": (0, 1)},
         checks={"patch_size": as_size},
     ),
-    Family(
+    _Detr(
         ("Detr", "ConditionalDetr", "DeformableDetr", "GroundingDino"),
         _DETR,
         by_rule(detr_size, crops=False),
-        detr_results,
         words=_DETR_WORDS,
-        ignored=_LABELS,
         prepare=old_detr,
-        lists={"pixel_mask": 1},
     ),
-    Family(
+    _Detr(
         ("Yolos",),
         _DETR,
         by_rule(yolos_size, crops=False),
-        detr_results,
         words=f"multiples of 16; {_DETR_WORDS}",
-        ignored=_LABELS,
         prepare=old_detr,
-        lists={"pixel_mask": 1},
     ),
-    Family(
+    _Detr(
         ("RTDetr",),
         {
             **IMAGENET,
@@ -504,10 +505,7 @@ FAMILIES = (
             "default_to_square": False,
         },
         by_rule(detr_size, crops=False),
-        detr_results,
         words=f"do_pad: {_DETR_WORDS}",
-        ignored=_LABELS,
-        lists={"pixel_mask": 1},
     ),
     Family(
         ("MaskFormer", "Mask2Former"),
@@ -527,23 +525,8 @@ FAMILIES = (
         words="zeros right and below",
         ignored=frozenset(("mask_size", "mask_pad_size")),
     ),
-    Family(
-        ("DPT",),
-        _DPT,
-        by_rule(dpt_size, crops=False),
-        dpt_results,
-        words=_DPT_WORDS,
-        ignored=frozenset(("do_reduce_labels",)),
-    ),
-    Family(
-        ("PromptDepthAnything",),
-        _DPT,
-        by_rule(dpt_size, crops=False),
-        dpt_results,
-        words=_DPT_WORDS,
-        ignored=frozenset(("prompt_scale_to_meter",)),
-        prepare=without_conversion,
-    ),
+    _Dpt(("DPT",), ignored=frozenset(("do_reduce_labels",))),
+    _Dpt(("PromptDepthAnything",), ignored=frozenset(("prompt_scale_to_meter",)), prepare=without_conversion),
     Family(
         ("Donut",),
         {
