@@ -101,12 +101,15 @@ def run(
         repeat: rounds that count.
         warm_up: rounds before these.
     """
+
+    def measured(workload: Workload) -> WorkloadTimes:
+        columns = columns_of(workload, device, peers)
+        seconds = timed_rounds(columns, measures, repeat, warm_up)
+        return WorkloadTimes(workload, seconds, tuple(columns.disagreements))
+
     for workload in workloads:
         try:
-            columns = columns_of(workload, device, peers)
-            seconds = timed_rounds(columns, measures, repeat, warm_up)
-            result = WorkloadTimes(workload, seconds, tuple(columns.disagreements))
-            del columns
+            result = measured(workload)
         except OutOfDeviceMemory as error:
             result = WorkloadTimes(workload, {}, skipped=str(error))
         gc.collect()

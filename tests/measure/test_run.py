@@ -3,6 +3,7 @@
 import numpy as np
 from support.workloads import FULL, SMALL
 
+from restride.errors import OutOfDeviceMemory
 from restride_measure import run as measuring
 from restride_measure.offer import Offer
 from restride_measure.run import WARM_UP, Columns, compare, timed_rounds, tolerance
@@ -67,3 +68,14 @@ def test_a_difference_of_one_bit_is_found():
     assert compare(workload, "x", right.copy(), right) is None
     assert compare(workload, "x", -right, right) is not None, "another sign of zero is another bit"
     assert compare(workload, "x", right.astype(np.float64), right) is not None
+
+
+def test_a_workload_that_does_not_fit_leaves_its_memory_to_the_next(vulkan_device, monkeypatch):
+    def fill(*_):
+        raise OutOfDeviceMemory("full")
+
+    monkeypatch.setattr(measuring, "timed_rounds", fill)
+    vulkan_device.wait()
+    before = vulkan_device.counters().bytes_in_use
+    results = measuring.run(SMALL[:2], vulkan_device, {}, ("resident",), repeat=1)
+    assert [(result.skipped, vulkan_device.counters().bytes_in_use) for result in results] == [("full", before)] * 2
