@@ -8,6 +8,10 @@
 // sums. Neighbours are whole words of the destination: four elements if they fit, eight with RUNS, or two where four would read
 // elements that are far apart.
 // RUNS: the elements that the neighbours read along axis 0 are a run of the source, loaded once for all of them.
+// CELLS, with RUNS: along every resampled axis, each output reads a cell of the same size, with the same weights, at a fixed distance
+// from the one before. So the first two rows of each table describe all cells, and are loaded once for all invocations; no sum is
+// kept. A run is four cells and begins at a word.
+//   Halved by mode area, output (y, x) is the mean of a cell: rows 2 y and 2 y + 1, columns 2 x and 2 x + 1.
 // FIXED: sums of integers, see taps.glsl; without RUNS.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -17,6 +21,9 @@
 layout(local_size_x = GROUP_SIZE) in;
 
 #define PUSH_BLOCKS
+#ifdef CELLS
+#define ALL_ADD true  // no weight is zero
+#endif
 #include "buffers.glsl"
 #include "scales.glsl"
 #include "taps.glsl"
@@ -27,7 +34,15 @@ layout(constant_id = 12) const uint TAPS_0 = 1;  // taps along slot 0, if that i
 layout(constant_id = 13) const uint TAPS_1 = 1;  // taps along slot 1, if that is not the last
 layout(constant_id = 14) const uint AXIS_1 = 0;  // the axis of slot 1, if that is not the last
 
-#ifdef RUNS
+#ifdef CELLS
+layout(constant_id = 16) const uint STEP = 1;  // elements from cell to cell along axis 0, 1 to 4
+const uint RUN_LENGTH = 3 * STEP + TAPS_0;
+#define MAX_LENGTH (4u * MAX_TAPS_OF_ROWS)
+#define MAX_ELEMENTS 4u
+#elif defined(RUNS)
+const uint STEP = 0;
+layout(constant_id = 16) const uint RUN_LENGTH = 1;  // elements of the longest run, 1 to 8
+#define MAX_LENGTH MAX_RUN
 #define MAX_ELEMENTS 8u
 #else
 #define MAX_ELEMENTS 4u
@@ -48,6 +63,18 @@ uint load_weights(uint row, uint taps, out NUMBER of_row[MAX_TAPS_OF_ROWS]) {
     return taps < MAX_TAPS_OF_ROWS ? bits[taps] : parameters[row + 1u].x;
 }
 
+#ifdef CELLS
+uvec2 cells[2];  // along the inner slots
+
+// Loads the cells along axis k from the first two rows of its table, or from its only row. Returns the source offset of the first
+// cell, and the distance from cell to cell.
+uvec2 load_cells(uint k, uint taps, out NUMBER of_cell[MAX_TAPS_OF_ROWS]) {
+    uint next = load_weights(axes[k].table + min(1u, axes[k].size - 1u) * rows_of_taps(taps), taps, of_cell);
+    uint first = load_weights(axes[k].table, taps, of_cell);
+    return uvec2(first, next - first);
+}
+#endif
+
 uint src_along(uint k, uint coordinate) {
     if ((TABLED >> k & 1u) == 0u) {
         return coordinate * axes[k].src_stride;
@@ -55,7 +82,11 @@ uint src_along(uint k, uint coordinate) {
     uint slot = SLOTS == 3u && k == AXIS_1 ? 1u : 0u;
     uint taps = slot == 0u ? TAPS_0 : TAPS_1;
     tap_stride[slot] = axes[k].src_stride;
+#ifdef CELLS
+    return cells[slot].x + coordinate * cells[slot].y;
+#else
     return load_weights(axes[k].table + coordinate * rows_of_taps(taps), taps, found[slot]);
+#endif
 }
 
 // For each neighbour, the sums of the last TAPS source rows along the inner slots.
@@ -74,11 +105,8 @@ void keep(uint lane, NUMBER sum) {
 // Bilinear, enlarged nine times: eight neighbours read three elements, not sixteen. Each has a weight for every element of the run,
 // zero for those that it does not read.
 
-layout(constant_id = 16) const uint RUN_LENGTH = 1;  // elements of the longest run, 1 to 8
-
-
-float run_weights[MAX_ELEMENTS][MAX_RUN];
-float run[MAX_RUN];
+float run_weights[MAX_ELEMENTS][MAX_LENGTH];
+float run[MAX_LENGTH];
 uint run_end;  // the last element of the run that the neighbours read
 
 // Turns the weights of each lane's taps into weights of the run's elements. 0.25 and 0.75, from element 1 on, become 0, 0.25, 0.75.
@@ -88,7 +116,7 @@ void find_run() {
     int highest = 0;
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         if (lane < ELEMENTS) {
-            first[lane] = int(walks[lane].src - walks[0].src);
+            first[lane] = STEP > 0u ? int(lane * STEP) : int(walks[lane].src - walks[0].src);
             lowest = min(lowest, first[lane]);
             highest = max(highest, first[lane]);
         }
@@ -96,7 +124,7 @@ void find_run() {
     walks[0].src += uint(lowest);
     run_end = uint(highest - lowest) + TAPS_0 - 1u;
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
-        [[unroll]] for (uint n = 0u; n < MAX_RUN; ++n) {
+        [[unroll]] for (uint n = 0u; n < MAX_LENGTH; ++n) {
             float weight = 0.0;
             [[unroll]] for (uint tap = 0u; tap < MAX_TAPS_OF_ROWS; ++tap) {
                 if (lane < ELEMENTS && n < RUN_LENGTH && tap < TAPS_0 && tap <= n) {
@@ -113,17 +141,18 @@ void load_run(uint offset) {
     uint lanes = 32u / SRC_WIDTH;
     uint first = offset / lanes;
     uint last = (offset + run_end) / lanes;
-    uint count = (RUN_LENGTH + 2u * lanes - 2u) / lanes;
-    uint loaded[MAX_RUN + 1u];
-    [[unroll]] for (uint n = 0u; n <= MAX_RUN; ++n) {
+    uint before = STEP > 0u ? 0u : lanes - 1u;  // the most elements of a word that come before the run
+    uint count = (RUN_LENGTH + before + lanes - 1u) / lanes;
+    uint loaded[MAX_LENGTH + 1u];
+    [[unroll]] for (uint n = 0u; n <= MAX_LENGTH; ++n) {
         loaded[n] = 0u;
         if (n < count) {
-            loaded[n] = src[min(first + n, last)];
+            loaded[n] = src[STEP > 0u ? first + n : min(first + n, last)];
         }
     }
-    [[unroll]] for (uint n = 0u; n < MAX_RUN; ++n) {
+    [[unroll]] for (uint n = 0u; n < MAX_LENGTH; ++n) {
         if (n < RUN_LENGTH) {
-            uint word = funnel(loaded[n / lanes], loaded[n / lanes + 1u], offset % lanes * SRC_WIDTH);
+            uint word = funnel(loaded[n / lanes], loaded[n / lanes + 1u], (STEP > 0u ? 0u : offset % lanes) * SRC_WIDTH);
             run[n] = number_of(uvec2(field(word, n % lanes, SRC_WIDTH), 0u));
         }
     }
@@ -131,8 +160,8 @@ void load_run(uint offset) {
 
 float sum_along_run(uint lane) {
     Sum sum = NO_SUM;
-    [[unroll]] for (uint n = 0u; n < MAX_RUN; ++n) {
-        if (n < RUN_LENGTH) {
+    [[unroll]] for (uint n = 0u; n < MAX_LENGTH; ++n) {
+        if (n < RUN_LENGTH && (STEP == 0u || n - lane * STEP < TAPS_0)) {
             add(sum, 0u, weighted(0u, run_weights[lane][n], run[n]));
         }
     }
@@ -232,6 +261,14 @@ void store_row(uint row, NUMBER row_weights[MAX_TAPS_OF_ROWS]) {
 
 void main() {
     load_axes();
+    NUMBER row_weights[MAX_TAPS_OF_ROWS];
+#ifdef CELLS
+    cells[0] = uvec2(load_cells(0u, TAPS_0, found[0]).x, STEP);
+    if (SLOTS == 3u) {
+        cells[1] = load_cells(AXIS_1, TAPS_1, found[1]);
+    }
+    uvec2 row_cells = load_cells(ROW_AXIS, TAPS, row_weights);
+#endif
     uint number = invocation_number();
     if (number >= dispatch.pieces) {
         return;
@@ -249,7 +286,11 @@ void main() {
     // Unrolled, the code is a quarter to a half longer on all GPUs of docs/benchmarks/vendors.json. Only NVIDIA's GPUs need fewer
     // registers then: 32 in place of 40 for bilinear f32.
     [[dont_unroll]] for (; row < end; ++row) {
-        NUMBER row_weights[MAX_TAPS_OF_ROWS];
+#ifdef CELLS
+        [[unroll]] for (uint tap = 0u; tap < TAPS; ++tap) {
+            sum_row(row_cells.x + row * row_cells.y + tap * row_src);
+        }
+#else
         uint first = load_weights(axes[ROW_AXIS].table + row * rows_of_taps(TAPS), TAPS, row_weights);
         uint missing = !holds ? TAPS : first == held ? 0u : first == held + row_src ? 1u : TAPS;
         holds = true;
@@ -257,6 +298,7 @@ void main() {
         [[dont_unroll]] for (uint tap = TAPS - missing; tap < TAPS; ++tap) {
             sum_row(first + tap * row_src);
         }
+#endif
         store_row(row, row_weights);
     }
 }

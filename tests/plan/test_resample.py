@@ -16,7 +16,6 @@ from restride.plan.dispatches import bind
 from restride.plan.problem import Axis, Problem, simplify, table_words
 from restride.plan.resample import (
     Invocations,
-    by_cells,
     by_neighbours,
     by_rows,
     by_taps,
@@ -54,11 +53,11 @@ def chosen(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] 
 
 
 def test_cells_are_the_worked_example():
-    made = by_cells(problem("u8[8,1080,1920]", "u8[8,540,960]", AREA), ROOMY)
+    made = by_rows(problem("u8[8,1080,1920]", "u8[8,540,960]", AREA), ROOMY)
     assert (made.shader, made.total, *made.push.values()) == ("resample_cells", 130_560, 240, 68)
     # The rows are axis 1, of two taps like axis 0, whose cells are two apart; no slot between.
-    taps = {"TAPS": 2, "TAPS_0": 2, "TAPS_1": 1}
-    assert made.constants == {"ROW_AXIS": 1, "AXIS_1": 0, **taps, "STEP": 2, "ROWS": 8}
+    axes = {"ROW_AXIS": 1, "TABLED": 3, "TAPS": 2, "TAPS_0": 2, "TAPS_1": 2, "AXIS_1": 0}
+    assert made.constants == {"BITS": 8, "ELEMENTS": 4, **axes, "ALONG_AXIS_0": 1, "STEP": 2, "ROWS": 8}
 
 
 @pytest.mark.parametrize(
@@ -75,6 +74,31 @@ def test_cells_are_the_worked_example():
 )
 def test_cells_of_equal_sizes(src, dst, choice):
     assert chosen(src, dst, choice).shader == "resample_cells"
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice"),
+    [
+        ("u8[9,24,17]", "u8[9,12,8]", AREA),  # an odd row: cells are wider than two
+        ("u8[9,25,16]", "u8[9,12,8]", AREA),
+        ("u8[9,24,12]", "u8[9,12,6]", AREA),  # six outputs are no whole words
+        ("u8[9,24,16]{strides=(408,17,1)}", "u8[9,12,8]", AREA),  # rows that begin inside a word
+        ("u8[9,24,16]{strides=(384,16,1),offset=2}", "u8[9,12,8]", AREA),
+        ("u8[9,24,16]", "u8[9,12,8]{strides=(120,10,1)}", AREA),
+        ("u8[9,24,16]{strides=(768,32,2)}", "u8[9,12,8]", AREA),
+        ("u8[24,9,16]{0,1,2}", "u8[12,9,8]{0,1,2}", AREA),  # sums along axis 0 are the second
+        ("u8[9,24,16]", "u8[9,24,8]", AREA),  # along one axis
+        ("u8[9,24,40]", "u8[9,12,8]", AREA),  # five taps
+        ("u8[24,32]", "u8[12,8]", LINEAR),  # of four elements the middle two, which begin inside a word
+        ("u8[9,24,16]", "u8[9,12,8]", WIDENED),  # other weights at the edges
+        ("u8[9,12,8]", "u8[9,24,16]", LINEAR),
+        ("u8[9,24,16]", "u8[9,12,8]", NEAREST),
+        ("u8[24,16]", "u8[12,8]{strides=(8,-1),offset=7}", AREA),
+        ("f64[24,16]", "f64[12,8]", AREA),
+    ],
+)
+def test_cells_that_are_unequal_or_begin_inside_words(src, dst, choice):
+    assert chosen(src, dst, choice).shader != "resample_cells"
 
 
 def test_rows_are_the_worked_example():
@@ -201,30 +225,11 @@ def test_a_gpu_has_as_many_rows_of_pixels_as_a_cache_keeps_and_invocations_allow
 
 
 SHADERS_OF = {
-    by_cells: ("resample_cells",),
     by_taps: ("resample_along",),
     by_neighbours: ("resample_across",),
     by_rows: ("resample_rows", "resample_moves"),
 }
 NOT_TAKEN: dict[Callable[..., Invocations | None], list[tuple[str, str, Request]]] = {
-    by_cells: [
-        ("u8[9,24,17]", "u8[9,12,8]", AREA),  # an odd row: cells are wider than two
-        ("u8[9,25,16]", "u8[9,12,8]", AREA),
-        ("u8[9,24,12]", "u8[9,12,6]", AREA),  # six outputs are no whole words
-        ("u8[9,24,16]{strides=(408,17,1)}", "u8[9,12,8]", AREA),  # rows that begin inside a word
-        ("u8[9,24,16]{strides=(384,16,1),offset=2}", "u8[9,12,8]", AREA),
-        ("u8[9,24,16]", "u8[9,12,8]{strides=(120,10,1)}", AREA),
-        ("u8[9,24,16]{strides=(768,32,2)}", "u8[9,12,8]", AREA),
-        ("u8[24,9,16]{0,1,2}", "u8[12,9,8]{0,1,2}", AREA),  # sums along axis 0 are the second
-        ("u8[9,24,16]", "u8[9,24,8]", AREA),  # along one axis
-        ("u8[9,24,40]", "u8[9,12,8]", AREA),  # five taps
-        ("u8[24,32]", "u8[12,8]", LINEAR),  # of four elements the middle two, which begin inside a word
-        ("u8[9,24,16]", "u8[9,12,8]", WIDENED),  # other weights at the edges
-        ("u8[9,12,8]", "u8[9,24,16]", LINEAR),
-        ("u8[9,24,16]", "u8[9,12,8]", NEAREST),
-        ("u8[24,16]", "u8[12,8]{strides=(8,-1),offset=7}", AREA),
-        ("f64[24,16]", "f64[12,8]", AREA),
-    ],
     by_taps: [
         ("f32[9,64]{strides=(128,2)}", "f32[9,12]", WIDENED),  # every second element
         ("f32[9,64]{strides=(64,-1),offset=63}", "f32[9,12]", WIDENED),  # from the other end

@@ -52,7 +52,7 @@ from restride.plan.tiles import Pairs, Region, walks
 from restride.request.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_quads, with_edges
 
-# What one invocation computes: cells; or rows; or sums with four taps or four neighbours at once; or one element. All
+# What one invocation computes: rows; or sums with four taps or four neighbours at once; or one element. All
 # write the same bits, except for the sign of a NaN. The first of these that fits a problem is the fastest.
 
 _LINE_BYTES = 64
@@ -90,11 +90,7 @@ def invocations(problem: Problem, limits: Limits) -> Invocations:
         fixed = rows or by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
         return fixed._replace(shader=f"{fixed.shader}_fixed")
     return (
-        by_cells(problem, limits)
-        or by_rows(problem, limits)
-        or by_taps(problem, limits)
-        or by_neighbours(problem)
-        or by_elements(problem, limits)
+        by_rows(problem, limits) or by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
     )
 
 
@@ -104,59 +100,12 @@ def by_elements(problem: Problem, limits: Limits) -> Invocations:
     return Invocations("resample", problem, work.pieces, work.constants, work.push)
 
 
-def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
-    """Each computes four neighbours in each row of a block, if all outputs sum equally spaced cells of one size.
-
-    u8[8,1080,1920] to u8[8,540,960]: axis 0 has 960 elements, 240 pieces of four; axis 1 has 540 rows, 68 blocks, and
-    there are 8 of these: 130,560 invocations.
-    """
-    first, others = problem.axes[0], problem.axes[1:]
-    step = _cell_step(first)
-    if not step or (first.src, first.dst, first.slot) != (1, 1, 0) or first.size % 4 or first.table is None:
-        return None
-    slots = {axis.slot: place for place, axis in enumerate(problem.axes) if axis.table is not None}
-    if len(slots) < 2 or not all(axis.is_plain or _cell_step(axis) for axis in others):
-        return None
-    lanes = 4 // problem.src_itemsize
-    begins = (problem.src_offset, int(first.table.first()[0]), *(axis.src for axis in others))
-    if not lanes or any(n % lanes for n in begins) or not _is_aligned(problem, others, 4) or problem.itemsize > 4:
-        return None
-    position, between = slots[len(slots) - 1], slots[1] if len(slots) == MAX_SLOTS else 0
-    row = problem.axes[position]
-    pieces = first.size // 4
-    count = problem.count // 4 // row.size
-    rows = rows_each(row.size, count, problem.count, limits.choices)
-    blocks = -(-row.size // rows)
-    constants = {
-        "ROW_AXIS": position,
-        "AXIS_1": between,
-        "TAPS": _taps(row),
-        "TAPS_0": _taps(first),
-        "TAPS_1": _taps(problem.axes[between]) if between else 1,
-        "STEP": step,
-        "ROWS": rows,
-    }
-    return Invocations("resample_cells", problem, count * blocks, constants, {"row_pieces": pieces, "blocks": blocks})
-
-
-def _cell_step(axis: Axis) -> int:
-    """Source elements from one output to the next, 1 to 4, if all outputs have the same nonzero weights; else 0."""
-    table = axis.table
-    if table is None or table.moves or table.taps > MAX_TAPS_OF_ROWS or table.source_size % table.size:
-        return 0
-    step = table.source_size // table.size
-    if not 0 < step <= MAX_TAPS_OF_ROWS:
-        return 0
-    first, weights = table.first_and_weights()
-    are_alike = (np.diff(first) == step).all() and (weights == weights[0]).all() and weights[0].all()
-    return step if are_alike else 0
-
-
 def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
-    """Each computes a block of rows, which share sums or loads within a row; for few taps along every axis.
+    """Each computes a block of rows, which share sums, loads or weights; for few taps along every axis.
 
     u8[3,224,224] to u8[3,1080,1920], blocks of eight rows: axis 0 has 1920 elements, 240 pieces of eight, which read
     runs of three; axis 1 has 1080 rows, 135 blocks, and there are 3 of these: 97,200 invocations.
+    u8[8,1080,1920] to u8[8,540,960], cells of four elements: 240 pieces of four, 68 blocks, 8 of these: 130,560.
     """
     taps = max(map(_taps, problem.axes))
     if max(problem.itemsize, problem.src_itemsize) > 4 or taps > MAX_TAPS_OF_ROWS:
@@ -165,7 +114,8 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
     position = max(slots, key=lambda place: (slots[place], place))
     row = problem.axes[position]
     inner, outer = problem.axes[:position], problem.axes[position + 1 :]
-    elements, shared = _neighbours(problem, position, limits)
+    step = _step_of_cells(problem)
+    elements, shared = (4, 0) if step else _neighbours(problem, position, limits)
     if not elements or row.size < 2 or row.table is None:
         return None
     pieces = math.prod(axis.size for axis in inner) // elements
@@ -188,17 +138,48 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
             "PATTERN": _pattern(problem.axes[0], shared),
         }
     else:
-        shader = "resample_runs" if shared else "resample_rows"
+        shader = "resample_cells" if step else "resample_runs" if shared else "resample_rows"
         inside = {slot: place for place, slot in slots.items() if place != position}
         constants |= {
             "TAPS": _taps(row),
             "TAPS_0": _taps(problem.axes[inside.get(0, position)]),
             "TAPS_1": _taps(problem.axes[inside.get(1, position)]),
             "AXIS_1": inside.get(1, 0),
-            **({"RUN_LENGTH": shared} if shared else {}),
+            **({"STEP": step} if step else {"RUN_LENGTH": shared} if shared else {}),
         }
     blocks = -(-row.size // rows)
     return Invocations(shader, problem, count * blocks, constants, {"row_pieces": pieces, "blocks": blocks})
+
+
+def _step_of_cells(problem: Problem) -> int:
+    """Elements from cell to cell along axis 0, if all outputs sum equally spaced cells of one size; else 0.
+
+    Four cells, and four outputs, begin at a word.
+    """
+    first, others = problem.axes[0], problem.axes[1:]
+    step = _cell_step(first)
+    if not step or (first.src, first.dst, first.slot) != (1, 1, 0) or first.size % 4 or first.table is None:
+        return 0
+    if all(axis.table is None for axis in others) or not all(axis.is_plain or _cell_step(axis) for axis in others):
+        return 0
+    lanes = 4 // problem.src_itemsize
+    begins = (problem.src_offset, int(first.table.first()[0]), *(axis.src for axis in others))
+    return 0 if any(n % lanes for n in begins) or not _is_aligned(problem, others, 4) else step
+
+
+def _cell_step(axis: Axis) -> int:
+    """Source elements from one output to the next, 1 to 4, if all outputs have the same nonzero weights; else 0."""
+    table = axis.table
+    if table is None or table.moves or table.shifts is not None or table.taps > MAX_TAPS_OF_ROWS:
+        return 0
+    if table.source_size % table.size:
+        return 0
+    step = table.source_size // table.size
+    if not 0 < step <= MAX_TAPS_OF_ROWS:
+        return 0
+    first, weights = table.first_and_weights()
+    are_alike = (np.diff(first) == step).all() and (weights == weights[0]).all() and weights[0].all()
+    return step if are_alike else 0
 
 
 def by_taps(problem: Problem, limits: Limits) -> Invocations | None:

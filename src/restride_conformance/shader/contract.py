@@ -1,4 +1,4 @@
-"""Contract 3: the modules that another kernel may replace, and the check of a SPIR-V module against what each is given.
+"""Contract 4: the modules that another kernel may replace, and the check of a SPIR-V module against what each is given.
 
 The interface of each module is in the package's manifest (``restride.kernel.modules``); ``shaders/README.md`` explains
 what it means, and has ``table()``.
@@ -22,7 +22,7 @@ class ShaderRefused(DescriptorError):
     has_lines = True
 
 
-CONTRACT = 3
+CONTRACT = 4
 """Version of the contract, raised by every change that can affect a shader written for it."""
 
 SPIRV_VERSION = (1, 3)

@@ -233,7 +233,7 @@ def test_a_module_may_be_named_without_its_width():
 
 @pytest.mark.parametrize("name", ["", "strided", "strided_copy_16", "Strided_copy", "../strided_copy_32", "copy" * 999])
 def test_an_unknown_module_is_refused_and_the_known_ones_listed(name):
-    with pytest.raises(DescriptorError, match="contract 3 has run_copy_32, run_copy_128, strided_copy_32"):
+    with pytest.raises(DescriptorError, match="contract 4 has run_copy_32, run_copy_128, strided_copy_32"):
         module_named(name)
 
 

@@ -143,10 +143,10 @@ def test_our_own_pieces_may_be_included_and_the_contract_is_defined(tmp_path):
     shader_under_test(glsl(tmp_path, text), "strided_copy", tmp_path)
     with pytest.raises(DescriptorError, match=r"my\.comp:4: 'x' : undeclared"):
         shader_under_test(glsl(tmp_path, text.replace("{}", "{ x = 1; }")), "strided_copy", tmp_path)
-    check = "#if RESTRIDE_CONTRACT != 3\n#error this kernel follows contract 3\n#endif\n"
+    check = "#if RESTRIDE_CONTRACT != 4\n#error this kernel follows contract 4\n#endif\n"
     shader_under_test(glsl(tmp_path, EXAMPLE + check), "strided_copy", tmp_path)
     with pytest.raises(DescriptorError, match="this kernel follows contract 1"):
-        shader_under_test(glsl(tmp_path, EXAMPLE + check.replace("3", "1")), "strided_copy", tmp_path)
+        shader_under_test(glsl(tmp_path, EXAMPLE + check.replace("4", "1")), "strided_copy", tmp_path)
 
 
 @pytest.mark.parametrize("module", interfaces())

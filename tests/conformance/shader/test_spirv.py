@@ -130,7 +130,7 @@ BROKEN = {
 def test_a_broken_rule_is_named_with_what_the_shader_has_and_what_the_contract_says(build, name):
     text, message = BROKEN[name]
     require_interface(build(KEEPS), "strided_copy_32")
-    with pytest.raises(DescriptorError, match="does not fit strided_copy_32 of contract 3:\n  - ") as caught:
+    with pytest.raises(DescriptorError, match="does not fit strided_copy_32 of contract 4:\n  - ") as caught:
         require_interface(build(text), "strided_copy_32")
     caught.match(message)
 
