@@ -20,7 +20,11 @@ Walk walks[MAX_ELEMENTS];
 
 void walk_to_neighbours(Place place) {
     uint index = (place.outer * dispatch.row_pieces + place.piece) * ELEMENTS;
+#ifdef CELLS
+    uint rest = ROW_AXIS == 1u ? place.outer : multiply_shift(index, axes[0].divide_by_size);
+#else
     uint rest = ALONG_AXIS_0 ? multiply_shift(index, axes[0].divide_by_size) : index;
+#endif
     Walk shared_walk = walk_to(rest);
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         if (lane < ELEMENTS) {
