@@ -122,6 +122,26 @@ def test_three_levels_of_tiles_have_three_lines():
     assert set("═╌╎━") & set(in_ascii(text)) == set()
 
 
+def test_a_level_without_an_outline_has_no_line_in_the_legend():
+    """Sub-tiles that are the tiles."""
+    assert (
+        show("f32[8,8]{1,0:T(4,4)(4,4)}")
+        .text()
+        .endswith(
+            "\n━ T(4,4): tiles of 16 elements   (4,4): sub-tiles of 16 elements, without outlines of their own here"
+        )
+    )
+
+
+def test_a_view_that_begins_with_the_last_element_of_a_tile_has_outlines():
+    lines = show("f32[3,3]{at=(1+a,1+b),in=[4,4]{1,0:T(2,2)}}").text().splitlines()
+    assert [line for line in lines if line.startswith(("  ┌", "  ┝", "  └"))] == [
+        "  ┌────┰────────┐",
+        "  ┝━━━━╋━━━━━━━━┥",
+        "  └────┸────────┘",
+    ]
+
+
 def test_bits_and_memory_space_are_said():
     assert "15 elements of 4 bits in 8 bytes, no padding, in memory space 1\n" in show("s8[3,5]{1,0:E(4)S(1)}").text()
     assert "3 elements of 4 bits in 4 bytes, with 5 elements of padding\n" in show("s8[3]{0:L(8)E(4)}").text()

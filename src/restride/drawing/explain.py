@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import zip_longest
 
-from restride.drawing.map import Kind, LayoutMap, index_text
+from restride.drawing.map import Edge, Kind, LayoutMap, index_text
 from restride.drawing.plane import axis_names
 from restride.layout import TensorDesc
 from restride.layout.digits import Atom, Digit, Linear, axis_letter
@@ -106,11 +106,16 @@ def axes(layout: LayoutMap) -> str:
     return "" if is_usual else f"rows: {names[0]}, columns: {names[1]}"
 
 
-def outlines(layout: LayoutMap) -> tuple[str, ...]:
-    """The name and meaning of each level of outlines, the outermost first: ``T(2,2): tiles of 4 elements``."""
+def outlines(layout: LayoutMap, drawn: Container[Edge]) -> tuple[str, ...]:
+    """The name and meaning of each level of outlines, the outermost first: ``T(2,2): tiles of 4 elements``.
+
+    drawn: the levels with an outline in the picture. Others are sub-tiles as large as their tile, or larger than the
+        part that is shown, or lie along axes that are not drawn.
+    """
     return tuple(
         f"{level.name}: {level.noun} of {level.size} elements{', apart in memory' * (not level.is_contiguous)}"
-        for level in layout.levels
+        f"{', without outlines of their own here' * (place not in drawn)}"
+        for place, level in enumerate(layout.levels)
     )
 
 

@@ -136,12 +136,11 @@ class _Page:
             before = len(self.shapes)
             kinds = self._grids(layout) | self._memory(layout)
             drawn = {(shape.colour, shape.width) for shape in self.shapes[before:] if isinstance(shape, Stroke)}
-            for level, text in enumerate(outlines(layout)):
-                if stroke(level) in drawn:
+            levels = [level for level in range(len(layout.levels)) if stroke(level) in drawn]
+            for level, text in enumerate(outlines(layout, levels)):
+                if level in levels:
                     self._add(Stroke(_MARGIN, self.y + 6, _MARGIN + 16, self.y + 6, *stroke(level)))
-                    self.text(text, 12, GREY, indent=24)
-                else:  # sub-tiles as large as their tile, or larger than the part that is shown
-                    self.text(f"{text}, without outlines of their own here", 12, GREY, indent=24)
+                self.text(text, 12, GREY, indent=24)
             if text := colours(layout):
                 self.text(text, 12, GREY)
             for text in marks(layout, kinds):

@@ -33,6 +33,10 @@ def painted(text: str, hue: int) -> str:
     return f"\x1b[38;5;16;48;5;{HUES[hue]}m{text}\x1b[0m"
 
 
+_LOOKED_AT = 32
+"""This many rows and columns decide whether outlines are drawn: the most columns that a picture shows."""
+
+
 class Kind(Enum):
     """The kind of an element of the buffer; the value is its mark in pictures without colour."""
 
@@ -152,11 +156,14 @@ class LayoutMap:
 
     @cached_property
     def _outlines_grids(self) -> bool:
-        """False if every cell would be outlined, for example because the blocks are along axes that are not drawn."""
-        rows, columns = self.grid
-        neighbours = [(0, 1)] * (columns > 1) + [(1, 0)] * (rows > 1)
-        first = self.index(0, 0, 0)
-        return not neighbours or any(self._numbers.between(first, self.index(0, *at)) != 0 for at in neighbours)
+        """False if every cell would be outlined, for example because the blocks are along axes that are not drawn.
+
+        x[1:, 1:] of T(2,2) begins with the last element of a tile: the second and the third row share tiles.
+        """
+        rows, columns = (min(size, _LOOKED_AT) for size in self.grid)
+        down, across = [self.index(0, row, 0) for row in range(rows)], [self.index(0, 0, at) for at in range(columns)]
+        neighbours = [*pairwise(down), *pairwise(across)]
+        return not neighbours or any(self._numbers.between(*pair) != 0 for pair in neighbours)
 
     def edge_between(self, plane: int, place: tuple[int, int], other: tuple[int, int]) -> Edge:
         """The line between two neighbours (row, column) of a grid, of which one may be OUTSIDE."""

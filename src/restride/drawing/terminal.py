@@ -20,6 +20,9 @@ CROSSINGS = " ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮
 Paint = Callable[[int, int, str], str]
 """A function from row, column and padded text of a cell to the text to print."""
 
+_WEIGHTS: dict[Edge, int] = {None: 0, FRAME: THIN, 0: THICK, 1: THIN}
+"""The weights of outlines; those of further levels are dashed."""
+
 T = TypeVar("T")
 
 _MAX_PLANES, _MAX_ROWS, _MAX_MEMORY_ROWS = 5, 20, 8
@@ -46,6 +49,7 @@ class _Drawing:
         self.width = width
         self.is_coloured = is_coloured
         self.kinds: set[Kind] = set()
+        self.edges: set[Edge] = set()
 
     def lines(self) -> Iterator[str]:
         yield str(self.map.desc)
@@ -59,8 +63,10 @@ class _Drawing:
         yield ""
         yield MEMORY
         yield from self._memory()
-        strokes = [" ─━╌"[weight] for weight in self._weights(list(range(len(self.map.levels))))]
-        legend = [f"{stroke} {text}" for stroke, text in zip(strokes, outlines(self.map), strict=True)]
+        legend = [
+            f"{' ─━╌'[_WEIGHTS.get(level, DASHED)]} {text}" if level in self.edges else text
+            for level, text in enumerate(outlines(self.map, self.edges))
+        ]
         legend += marks(self.map, self.kinds)
         if legend:
             yield "   ".join(legend)
@@ -116,8 +122,8 @@ class _Drawing:
         return max((self.width - name - 3) // (longest + 2 + bool(self.map.levels)), 1)
 
     def _weights(self, edges: list[Edge]) -> list[int]:
-        weights = {None: 0, FRAME: THIN, 0: THICK, 1: THIN}
-        return [weights.get(edge, DASHED) for edge in edges]
+        self.edges.update(edges)
+        return [_WEIGHTS.get(edge, DASHED) for edge in edges]
 
     def _painted(self, rows: Sequence[Sequence[Cell | None]], row: int, column: int, text: str) -> str:
         """The cell's text in the colour of its element; a row may end early."""
