@@ -38,6 +38,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "image_std": ("std",),
     **dict.fromkeys(("dst", "output"), ("out",)),
     "device": ("devices=[rs.Device(0)]",),
+    **dict.fromkeys(("gpu", "index", "device_id", "name"), ("selector",)),
+    **dict.fromkeys(("backend", "api"), ("runtime",)),
     "starts": ("offsets",),
     "steps": ("strides",),
     **dict.fromkeys(("longest_edge", "long_side", "longest"), ("longer",)),

@@ -337,6 +337,14 @@ rs.vision.processor({"image_processor_type": "CLIPImageProcessor", "image_mean":
     DescriptorError: image_mean must have 3 values where do_convert_rgb is true, got (0.5, 0.5)
 rs.asarray(photo, dtype="f16")
     TypeError: asarray() got an unexpected keyword argument 'dtype'; the type stays: ... .astype or rs.reorder(x, dtype=
+rs.asarray(photo, layout="HWC->CHW")
+    TypeError: asarray() got an unexpected keyword argument 'layout'; desc= is the layout, ... rs.reorder(x, layout=...)
+rs.Preprocess((24, 32))(photo, device=other)
+    TypeError: Preprocess() got an unexpected keyword argument 'device'; the recipe has it: rs.Preprocess(sizes, ...)
+rs.Device(gpu=1)
+    TypeError: Device() got an unexpected keyword argument 'gpu'; it is selector here
+rs.Device(memory_limt=1 << 30)
+    TypeError: Device() got an unexpected keyword argument 'memory_limt'. Did you mean 'memory_limit'?
 """
 """A call, and below it the error; " ... " stands for what a line has no room for."""
 

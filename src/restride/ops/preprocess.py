@@ -10,12 +10,13 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from enum import Enum
+from functools import partial
 from itertools import groupby
 from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
-from restride.arguments import as_numpy, flag, integer, list_arguments, require_word
+from restride.arguments import as_numpy, check_keywords, flag, integer, list_arguments, require_word
 from restride.arguments.pillow import is_file, is_pillow
 from restride.dtypes import Array, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, Message, prefixed
@@ -260,6 +261,7 @@ class Preprocess(Generic[_Result]):
             recipe._takes = takes._replace(fill=PRESETS[name]["fill"], together=together)
         return recipe
 
+    @partial(check_keywords, elsewhere={"the recipe has it: rs.Preprocess(sizes, ...)(images)": DEFAULTS})
     def __call__(self, images: Any, out: Tensor | None = None) -> _Result:
         """The batch of ``images``: one image, a list of them, or a batch with the images along axis 0.
 

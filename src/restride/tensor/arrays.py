@@ -71,7 +71,13 @@ def from_buffer(raw_bytes: Any, desc: TensorDesc | str, device: Device | None = 
     return Tensor(memory, desc, device)
 
 
-@partial(check_keywords, elsewhere={"the type stays: rs.asarray(x).astype or rs.reorder(x, dtype=...)": ("dtype",)})
+@partial(
+    check_keywords,
+    elsewhere={
+        "the type stays: rs.asarray(x).astype or rs.reorder(x, dtype=...)": ("dtype",),
+        "desc= is the layout, such as 'f32[2,3]{0,1}'; rs.reorder(x, layout=...) takes a name": ("layout", "order"),
+    },
+)
 def asarray(
     array: Any, desc: TensorDesc | str | None = None, device: Device | None = None, copy: bool | None = True
 ) -> Tensor:

@@ -11,7 +11,7 @@ from itertools import count
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from restride.arguments import as_bytes, flag
+from restride.arguments import as_bytes, check_keywords, flag
 from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError, shown
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
@@ -88,6 +88,7 @@ class Device:
     _number = 1
     _plans_made = _plans_kept = 0
 
+    @check_keywords
     def __init__(
         self,
         selector: int | str | None = None,
