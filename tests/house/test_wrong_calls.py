@@ -345,6 +345,10 @@ rs.Device(gpu=1)
     TypeError: Device() got an unexpected keyword argument 'gpu'; it is selector here
 rs.Device(memory_limt=1 << 30)
     TypeError: Device() got an unexpected keyword argument 'memory_limt'. Did you mean 'memory_limit'?
+rs.compat.pil.resize(photo.astype(np.float64), (4, 4))
+    UnsupportedError: elements of type f64 are not interpolated, t ... are; x.astype('float32') converts, and nearest
+rs.compat.torch.interpolate(photo.astype(np.float64), 4, mode="linear")
+    UnsupportedError: elements of type f64 are not interpolated, t ... are; x.astype('float32') converts, and nearest
 """
 """A call, and below it the error; " ... " stands for what a line has no room for."""
 

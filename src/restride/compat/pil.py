@@ -14,7 +14,7 @@ from restride.arguments.pillow import PillowImage, is_pillow, require_read_right
 from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.perform import perform
-from restride.ops.resample import plan_of
+from restride.ops.resample import plan_of, require_interpolated
 from restride.ops.target import require_room
 from restride.request import LIBRARIES
 from restride.request.libraries import LibraryRequest
@@ -131,6 +131,7 @@ def _of_image(image: PillowImage, sizes: tuple[int, int], name: str, edges: tupl
 
 def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, ...]) -> Tensor:
     old = x.sizes[:2]
+    require_interpolated(x.desc, name)
     require_room((*sizes, *x.sizes[2:]), x.dtype, x.device.limits)
     library = "pillow", LIBRARIES["pillow"]
     request = LibraryRequest(*library, name, True, False, x.dtype.name, x.sizes, (0, 1), old, sizes, (None, None))

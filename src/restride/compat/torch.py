@@ -10,7 +10,7 @@ import numpy as np
 
 from restride.arguments import check_keywords, flag
 from restride.errors import UnsupportedError
-from restride.ops.resample import resample
+from restride.ops.resample import require_interpolated, resample
 from restride.request import ModeName
 from restride.tensor.arrays import TensorLike, asarray
 from restride.tensor.tensor import Tensor
@@ -85,6 +85,7 @@ def interpolate(
     if antialias and not (mode in ("bilinear", "bicubic") and axes == 2):
         raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor")
     _require_mode(mode, x.sizes)
+    require_interpolated(x.desc, mode)
     _require_numbers("size", sizes, Integral)
     _require_numbers("scale_factor", scales, Real)
     _require_elements(x.sizes, sizes, scales, is_area=mode == "area")

@@ -503,7 +503,7 @@ def _sums(src: TensorDesc, resized: Resizing, asked: Asked) -> TensorDesc:
     """
     if not (resized.moves or src.dtype.name in INTERPOLATED_TYPES or is_narrowed(src.dtype, asked.dtype)):
         with ErrorContext(src):
-            raise not_interpolated(src.dtype)
+            raise _not_interpolated(src.dtype)
     return packed(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
 
 
@@ -518,10 +518,21 @@ def in_f32(rule: str, src: DType, also: str = "", *, has_dtype: bool = True) -> 
     return Message.of(rule, python + also, command + also)
 
 
-def not_interpolated(src: DType, *, has_dtype: bool = True) -> UnsupportedError:
+def _not_interpolated(src: DType, *, has_dtype: bool = True) -> UnsupportedError:
     """The error that elements of ``src`` are not interpolated; has_dtype: as of ``in_f32``."""
     rule = f"elements of type {src} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are; "
     return UnsupportedError(in_f32(rule, src, ", and nearest modes take every type", has_dtype=has_dtype))
+
+
+def require_interpolated(src: TensorDesc, mode: str) -> None:
+    """Refuse f64 in a mode that interpolates, for a function that takes no type of the result.
+
+    Raises:
+        UnsupportedError: it is f64, and the mode is not one of the nearest.
+    """
+    if src.dtype == "f64" and not mode.startswith("nearest"):
+        with ErrorContext(src):
+            raise _not_interpolated(src.dtype, has_dtype=False)
 
 
 def is_narrowed(src: DType, result: DType) -> bool:

@@ -15,7 +15,7 @@ from restride.layout import TensorDesc
 from restride.layout.argument import family
 from restride.ops.perform import cached
 from restride.ops.reorder import reorder
-from restride.ops.resample import not_interpolated, resample
+from restride.ops.resample import require_interpolated, resample
 from restride.plan.two_sources import CODES, light_kernels
 from restride.request import Library, ModeName, Request, read_words, resized_axes
 from restride.tensor.arrays import asarray
@@ -167,8 +167,8 @@ def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) ->
     filters: dict[str, Any] = {"sizes": new, "axes": both, "mode": mode, "like": like, "antialias": antialias}
     if like is None and mode in (None, "linear", "cubic") and antialias in (None, True):
         filters |= {"antialias": True, "exclude_outside": True, "cubic_a": -0.5 if mode == "cubic" else None}
-    if desc.dtype == "f64" and read_words(Request(**filters), "f64")[0].mode != "nearest":
-        raise not_interpolated(desc.dtype, has_dtype=False)
+    if desc.dtype == "f64":
+        require_interpolated(desc, read_words(Request(**filters), "f64")[0].mode)
     channels = _channels_with_alpha(desc.sizes, both)
     linear_light, premultiply = (flag(name, options.get(name, False)) for name in ("linear_light", "premultiply"))
     if linear_light or premultiply:
