@@ -365,7 +365,10 @@ HEADER = (4, 4, 8, 0, 0, 0, 0)
         (SIGNATURE + chunk(b"tEXt", b"a\0b") + png_of(HEADER, DATA)[8:], "a PNG image begins with its IHDR, not tEXt"),
         (png_of(HEADER, DATA, chunk(b"tEXt", b"a\0b"), DATA), "its IDAT chunk comes after its IDAT chunks"),
         (png_of(HEADER, DATA, chunk(b"tRNS", b"\0\0")), "its tRNS chunk comes after its IDAT chunks"),
-        (png_of(HEADER, chunk(b"tRNS", b"\0"), DATA), "Truncated tRNS|tRNS chunk has 1 bytes, not 2|cannot identify"),
+        (
+            png_of(HEADER, chunk(b"tRNS", b"\0"), DATA),
+            "Truncated tRNS|tRNS chunk has 1 bytes, not 2|it begins like PNG, but is none",
+        ),
         (png_of(HEADER, chunk(b"tRNS", bytes(3)), DATA), "its tRNS chunk has 3 bytes, not 2"),
         (png_of((4, 4, 8, 3, 0, 0, 0), DATA), "no palette of red, green and blue"),
         (png_of((4, 4, 8, 3, 0, 0, 0), chunk(b"PLTE", bytes(4)), DATA), "no palette of red, green and blue"),
@@ -530,16 +533,17 @@ HOSTILE = {
     "WebP": (flat_webp(4097), r"bytes are read to at most \d+ pixels, not 4097 x 4097"),
     "WebP that is too large": (
         b"RIFF" + struct.pack("<I", 22) + b"WEBPVP8X" + struct.pack("<I", 10) + b"\0\0\0\0" + b"\xff\xff\xff" * 2,
-        "cannot identify|decoder|bomb",
+        "it is damaged|bomb",
     ),
     "GIF": (gif_of(9_000, 9_000), rf"{len(gif_of(1, 1))} bytes are read to at most {MAX} pixels, not 9000 x 9000"),
     "GIF that is too large": (gif_of(65_535, 65_535), "decompression bomb"),
-    "GIF that ends early": (gif_of(1, 1, b"\2\1\x2c\0"), "truncated"),
+    "GIF that ends early": (gif_of(1, 1, b"\2\1\x2c\0"), "it is damaged, image file is truncated"),
+    "WebP that ends early": (flat_webp(40)[:-4], "it is damaged, "),
     "BMP of run lengths": (bmp_of(MAX, 1, 1, b"\0\2\0\xff\0\1"), "run lengths is read to a width of 65536 pixels, not"),
     "BMP of long runs": (bmp_of(9_000, 9_000, 1, b"\0\2\0\xff\0\1"), "are read to at most 4194304 pixels"),
-    "BMP of run lengths, cut": (bmp_of(40, 40, 1, b"\5\1\0\0"), "not enough image data"),
+    "BMP of run lengths, cut": (bmp_of(40, 40, 1, b"\5\1\0\0"), "it is damaged, not enough image data"),
     "EPS": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "cannot identify"),
-    "BMP cut": (bmp_of(40, 40, 0, bytes(1599)), "truncated"),
+    "BMP cut": (bmp_of(40, 40, 0, bytes(1599)), "it is damaged, image file is truncated"),
 }
 
 

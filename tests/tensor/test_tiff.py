@@ -528,7 +528,7 @@ HOSTILE = {
     ),
     "no list of tags": (b"II*\0\xff\xff\xff\x7f" + bytes(99), "it ends before or inside the list of its tags"),
     "no pages": (b"II*\0" + bytes(99), "damaged|no pages"),
-    "bytes of its version swapped": (b"II\0*" + plain(NOISE)[4:], "cannot identify image file"),
+    "bytes of its version swapped": (b"II\0*" + plain(NOISE)[4:], "it begins like TIFF, but is none"),
     "its head alone": (b"MM\0*", "it ends before or inside the list of its tags"),
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from inspect import iscoroutinefunction
 from io import BytesIO
@@ -196,11 +197,13 @@ def _read(file: BinaryIO, name: str, decode: Decode[_T], of_tiff: Callable[[Page
                     return of_tiff(read_page(page, most), file)
                 require_page(page, most)
         file.seek(0)
-        with pillow().open(file, formats=formats) as opened:
+        with _damage():
+            image = pillow().open(file, formats=formats)
+        with image as opened:
             return decode(opened, file, _checked(opened, file))
     # Pillow raises ten types for different faults: SyntaxError, EOFError, struct.error, ...
     except Exception as error:
-        if isinstance(error, MemoryError | UserWarning) or (isinstance(error, OSError) and error.errno is not None):
+        if _is_of_system(error):
             raise
         kind = type(error).__name__
         why = changed(message_of(error), lambda text: f"cannot read {name}: {text.replace(f' {file!r}', '') or kind}")
@@ -208,20 +211,56 @@ def _read(file: BinaryIO, name: str, decode: Decode[_T], of_tiff: Callable[[Page
             error.args = (why,)
             raise
         if isinstance(error, pillow().UnidentifiedImageError):
+            if begun := _format_begun(file):
+                raise DescriptorError(
+                    f"cannot read {name}: it is damaged, it begins like {begun}, but is none"
+                ) from error
             of_pillow = ", and rs.asarray takes what PIL.Image.open has read"
             raise DescriptorError(Message.of(f"{why}; {', '.join(_READ)} are read", of_pillow)) from error
         raise DescriptorError(why) from error
 
 
 def _checked(opened: Any, file: BinaryIO) -> Png | None:
-    """Check that a file holds the pixels that its header claims, before they are decoded; return what a PNG says."""
+    """Check that a file holds the pixels that its header claims, before they are decoded; return what a PNG says.
+
+    Raises:
+        ValueError: it does not, or Pillow cannot decode it.
+    """
     if opened.format == "PNG":
         return read_png(file)
+    if opened.format == "TIFF":  # which was checked before Pillow opened it
+        return None
     if opened.format in ("JPEG", "MPO"):
         opened.decodermaxblock = read_jpeg(file).at_once or opened.decodermaxblock
-    elif opened.format != "TIFF":  # which was checked before Pillow opened it
+    else:
         require_held(opened, file.seek(0, 2))
+    with _damage():
+        opened.load()
     return None
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    """A ``with`` block in which Pillow opens or decodes: what it cannot is damaged."""
+    try:
+        yield
+    except Exception as error:
+        if _is_of_system(error) or isinstance(error, pillow().UnidentifiedImageError | pillow().DecompressionBombError):
+            raise
+        raise ValueError(f"it is damaged, {str(error) or type(error).__name__}") from error
+
+
+def _is_of_system(error: Exception) -> bool:
+    """True for an error of the disk, the memory or the caller's filter of warnings, not of what is in a file."""
+    return isinstance(error, MemoryError | UserWarning) or (isinstance(error, OSError) and error.errno is not None)
+
+
+def _format_begun(file: BinaryIO) -> str:
+    """The format that the first bytes of a file say; empty if they say none that is read."""
+    file.seek(0)
+    first = file.read(16)
+    accepts = {name: pillow().OPEN[name][1] for name in _READ if name in pillow().OPEN}
+    return next((name for name, accept in accepts.items() if accept and accept(first) is True), "")
 
 
 def _of_tiff(mode: ImageMode | None, picture: PagePixels, file: BinaryIO) -> Array:
