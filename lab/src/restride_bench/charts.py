@@ -48,7 +48,7 @@ def require_matplotlib() -> Any:
         import matplotlib.figure
         import matplotlib.ticker
     except ImportError as error:
-        raise UnsupportedError("charts need matplotlib: pip install './lab[charts]'") from error
+        raise UnsupportedError("charts need matplotlib: pip install './lab[charts]' in a checkout") from error
     return matplotlib
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from restride.command.parser import Commands, add_command
 from restride.command.process import Exit, UsageError
+from restride.errors import installing
 
 _DESCRIPTION = """\
 Prints a script with which a shell completes commands, options, their words and file names. Only printing it needs
-shtab: pip install '.[cli]'.
+shtab: pip install '.[cli]' in a checkout.
 
 examples:
   restride completion bash > ~/.restride.bash      then source it in ~/.bashrc
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import shtab
     except ImportError as error:
-        raise UsageError(f"`restride completion` needs shtab ({error}): pip install '.[cli]'") from error
+        raise UsageError(f"`restride completion` needs shtab ({error}): {installing('cli')}") from error
     for action in _actions(arguments.program):
         if action.type is Path or action.metavar in _FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]

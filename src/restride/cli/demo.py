@@ -22,6 +22,7 @@ from restride.command.parser import Commands, add_command, add_device_options, o
 from restride.command.process import Exit, UsageError, say, tell
 from restride.command.stopwatch import Timer, rounds
 from restride.dtypes import Array
+from restride.errors import installing
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample
@@ -190,7 +191,7 @@ def zone_plates() -> Photograph:
 
 
 def _shipped() -> Path:
-    fix = "name a photograph (restride demo PHOTO.jpg), or pip install '.[demo]', or take --no-photo"
+    fix = f"name a photograph (restride demo PHOTO.jpg), or take --no-photo, or {installing('demo')}"
     paths = shipped(*SHIPPED)
     if not paths:
         raise UsageError(f"scikit-image, which ships the demo's photographs, is not installed; {fix}")

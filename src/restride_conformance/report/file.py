@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from restride.command.files import read_bounded, write_whole
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, UnsupportedError, installing
 from restride_conformance.case import Case
 from restride_conformance.record import Outcome
 from restride_conformance.report import FORMAT, VERSION, Record, RecordKind
@@ -99,7 +99,7 @@ def _require_schema(record: dict[str, Any]) -> None:
         import jsonschema
     except ImportError as error:
         raise UnsupportedError(
-            "to check a record, restride needs the package jsonschema: pip install '.[report]'"
+            f"to check a record, restride needs the package jsonschema: {installing('report')}"
         ) from error
     for name, value in record.items():
         # JSON can escape half of a surrogate pair, which nothing can print afterwards.

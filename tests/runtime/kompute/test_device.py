@@ -122,9 +122,7 @@ def test_freed_in_the_middle_of_a_submit(make, monkeypatch, tmp_path):
 def test_without_kp_the_error_says_what_to_install(monkeypatch, device):
     monkeypatch.setitem(sys.modules, "kp", None)
     kompute_device.load_kp.cache_clear()
-    with pytest.raises(
-        UnsupportedError, match=r"needs the Python package `kp`; run `\.venv/bin/python tools/build_kp\.py`"
-    ):
+    with pytest.raises(UnsupportedError, match=r"needs the Python package `kp`; run `python tools/build_kp\.py`"):
         KomputeRuntime(device)
     monkeypatch.setitem(sys.modules, "kp", logging)
     kompute_device.load_kp.cache_clear()
@@ -235,10 +233,3 @@ def test_a_process_that_never_closes_ends_well(device):
         print("done")
     """)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "done", "")
-
-
-def test_without_a_source_tree_the_error_names_no_script_of_it(tmp_path):
-    said = kompute_device.how_to_install(tmp_path)
-    assert said.startswith("`pip install 'restride[kompute]'` builds it")
-    assert "tools/" not in said
-    assert "tools/build_kp.py" in kompute_device.INSTALL_KP

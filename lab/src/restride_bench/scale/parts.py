@@ -92,7 +92,7 @@ class Part:
         return any(way.lines for way in self.ways)
 
 
-_ZARR, _DASK, _OME = "restride[zarr]", "restride[dask,zarr]", "restride[ome]"
+_ZARR, _DASK, _OME = (f"'.[{extra}]' in a checkout" for extra in ("zarr", "dask,zarr", "ome"))
 
 PYRAMID_PEERS = (
     Way("ngff-zarr bin shrink", "ngff-zarr", ("ngff_zarr", "itkwasm_downsample"), "ngff-zarr itkwasm-downsample"),

@@ -142,7 +142,7 @@ def _write_source(source: Source, path: Path) -> str:
     try:
         source.write(path)
     except ImportError as error:
-        return f"{error}: pip install scikit-image '.[zarr]'"
+        return f"{error}: pip install scikit-image '.[zarr]' in a checkout"
     return ""
 
 

@@ -11,7 +11,6 @@ import importlib
 import logging
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -28,17 +27,11 @@ from restride.runtime.heap import HeapBudget, shared_budget
 from restride.runtime.instance import PhysicalDevice, find_physical, physical_devices
 from restride.runtime.interface import DeviceInfo
 
-
-def how_to_install(root: Path) -> str:
-    """How to install kp: by the script of a source tree at ``root``, or by pip if there is none."""
-    by_pip, needs = "`pip install 'restride[kompute]'`", "needs a C++ compiler, cmake, the Vulkan headers and fmt"
-    if not (root / "tools" / "build_kp.py").is_file():
-        return f"{by_pip} builds it ({needs}), and may pull numpy below 2, because kp pins it"
-    script = "run `.venv/bin/python tools/build_kp.py` in a source tree"
-    return f"{script} ({needs}); {by_pip} may pull numpy below 2, because kp pins it"
-
-
-INSTALL_KP = how_to_install(Path(__file__).resolve().parents[4])
+INSTALL_KP = (
+    "run `python tools/build_kp.py` in a checkout, with the Python that has restride (needs a C++ compiler, cmake, the "
+    "Vulkan headers and fmt); `pip install '.[kompute]'` there may pull numpy below 2, because kp pins it"
+)
+"""How to install kp."""
 
 MAX_TENSOR = (1 << 32) - 16
 """Bytes of the largest tensor: kp counts bytes in a uint32, and gives a larger tensor too small a buffer."""
