@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         chosen = [*dict.fromkeys(each for keyword in keywords for each in selected(keyword, arguments.small))]
     charts.require_outputs(arguments.json, arguments.chart, arguments.growth)
-    _require_each(keywords, [(each.group, each.name) for each in chosen])
+    _require_each(arguments.keywords or (), [(each.group, each.name) for each in chosen])
     if arguments.list:
         say("\n".join(map(_listed, chosen)), has_lines=True)
         return Exit.OK
@@ -186,8 +186,8 @@ def _goals(part: Part) -> str:
 
 
 def _require_each(keywords: Sequence[str], chosen: Sequence[tuple[str, str]]) -> None:
-    """Raise ``NothingSelected`` unless each keyword selects one of the groups and names."""
-    missing = [keyword for keyword in keywords if not any(is_named(keyword, *each) for each in chosen)]
+    """Raise ``NothingSelected`` unless each keyword selects one of the groups and names, and is not empty."""
+    missing = [each for each in keywords if not each.strip() or not any(is_named(each, *name) for name in chosen)]
     if missing:
         raise NothingSelected(
             f"no workload has {' or '.join(map(repr, missing))} in its name or group: `restride bench --list` has "

@@ -273,6 +273,8 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
         (("--growth", "a.svg", "--chart", "a.svg"), 2, "a file of its own"),
         (("--growth", "a.svg", "-k", "no such"), 5, "no workload has 'no such'"),
         (("-k", "scale", "--chart", "a.svg"), 2, "-k scale has no bars: --growth draws its growth"),
+        (("-k", ""), 5, "no workload has '' in its name or group"),
+        (("-k", "copy", "-k", " "), 5, "no workload has ' ' in its name or group"),
         (("-k", "scale: nothing"), 5, "no workload has 'scale: nothing'"),
         (("-k", "no such", "-k", "nor this"), 5, "no workload has 'no such' or 'nor this' in"),
         (("-k", "copy", "-k", "no such"), 5, "no workload has 'no such' in"),
