@@ -1,4 +1,4 @@
-"""Draw charts with matplotlib: bars of speed for each workload, and lines of how time grows.
+"""Draw charts of a record with matplotlib: each library beside restride for each workload, and how time grows.
 
 matplotlib comes with the extra ``restride-lab[charts]``, and is imported only when a chart is drawn.
 """
@@ -6,7 +6,7 @@ matplotlib comes with the extra ``restride-lab[charts]``, and is imported only w
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -18,12 +18,12 @@ from restride.command.stopwatch import rounds_text
 from restride.errors import UnsupportedError
 from restride_bench.scale.parts import GROWS, Cost
 from restride_bench.scale.run import PartResult
+from restride_conformance.record import Outcome
 from restride_conformance.report import Record
 from restride_conformance.report.summary import device_text
-from restride_conformance.report.table import COPY, TITLES, Measure
+from restride_conformance.report.table import COPY, TITLES, Measure, median_seconds, number_text, ratio
 from restride_measure.own import OURS
-from restride_measure.run import WorkloadTimes
-from restride_measure.workloads import BY_AXES, BY_BYTES, bytes_text, result_bytes, result_elements
+from restride_measure.workloads import BY_AXES, BY_BYTES, Workload, bytes_text, growth, result_bytes, result_elements
 
 Figure: TypeAlias = Any
 Axes: TypeAlias = Any
@@ -31,8 +31,35 @@ Axes: TypeAlias = Any
 
 FORMATS = (".svg", ".png")
 
-_WIDTH, _ROW, _PLOT = 9.0, 0.2, 4.5
-"""Inches: the width of a chart, the height of a bar, and the height of a line plot."""
+_WIDTH, _ROW, _PLOT = 9.0, 0.15, 4.0
+"""Inches: the width of a chart or a panel, the height of a row, and the height of a line plot."""
+
+_MAX_ROWS = 48
+"""Maximum rows of a panel: a chart of more workloads has several panels side by side, so that a screen shows it all."""
+
+_OWN = "own"
+"""The column for the other operation of restride that a workload is compared with; its name differs by workload."""
+
+_MARKS = {
+    COPY: ("#6e7781", "|"),
+    _OWN: ("#1f2328", "x"),
+    "by-hand": ("#0550ae", "s"),
+    "raw": ("#8250df", "D"),
+    "numpy": ("#1a7f37", "o"),
+    "torch": ("#cf222e", "^"),
+    "torch-cuda": ("#5a8f00", "^"),
+    "torch-vulkan": ("#82071e", "^"),
+    "einops-numpy": ("#0e8a8a", "<"),
+    "einops-torch": ("#bf3989", "<"),
+    "opencv": ("#b35900", "v"),
+    "pillow": ("#7d4e00", "P"),
+    "transformers": ("#8f7d00", "p"),
+    "onnxruntime": ("#0a7ea4", "X"),
+    "wgpu": ("#5b2c83", ">"),
+    "computeml": ("#e0408c", "*"),
+    "ncnn": ("#d9601a", "h"),
+}
+"""The colour and the mark of each column, in every chart the same; each colour has a contrast of 3 to white."""
 
 _SETTINGS = {"svg.hashsalt": "restride", "svg.fonttype": "none", "font.size": 9, "axes.autolimit_mode": "round_numbers"}
 """Settings with which equal figures give equal files, text in an SVG stays text, and axes end at round numbers."""
@@ -64,7 +91,7 @@ def require_outputs(json: Path | None, *charts: Path | None) -> None:
 def chart_file(figure: Figure, suffix: str) -> bytes:
     """The bytes of a file with the figure; ``suffix`` is one of ``FORMATS``.
 
-    An SVG includes a description: the title, the texts of the bars, and the first and last point of each line.
+    An SVG includes a description: the title, the times of each workload, and the first and last point of each line.
     """
     file, title = io.BytesIO(), figure.get_suptitle()
     is_svg = suffix.lower() == ".svg"
@@ -82,8 +109,10 @@ def chart_file(figure: Figure, suffix: str) -> bytes:
 
 
 def _words(figure: Figure) -> Iterator[str]:
+    if label := figure.get_label():
+        yield label
+        return
     for axes in figure.axes:
-        yield from (text.get_text() for text in axes.texts)
         time = axes.yaxis.get_major_formatter()
         for line in (line for line in axes.lines if line.get_marker() != "None"):
             ends = [f"{time(y)} at {_place(axes, x)}" for x, y in line.get_xydata()[[0, -1]]]
@@ -94,64 +123,93 @@ def _place(axes: Axes, x: float) -> str:
     return bytes_text(int(x)) if axes.get_xscale() == "log" else f"rank {x:g}"
 
 
-def draw_bars(record: Record, results: Sequence[WorkloadTimes], measure: Measure) -> Figure:
-    """Draw a bar for each column of each workload: its speed, as a share of the fastest column's.
+def draw_ratios(record: Record, measure: Measure) -> Figure:
+    """Draw a row for each workload, with a mark for each column: restride's time over that column's, of the medians.
 
-    The median time and the useful bytes per second are written next to the bar.
+    The line at 1 is restride's own time, which stands beside the workload's name.
     """
-    measured = [result for result in results if result.median(measure) is not None]
-    groups = {result.workload.group for result in measured}
-    rows = sum(len(result.seconds[measure]) + 2 for result in measured) + len(groups)
-    figure = _figure(
-        record, f"{TITLES[measure]}; {rounds_text(record.options['repeat'])}; longer is faster", 1.5 + rows * _ROW
-    )
-    if not measured:
-        return figure
-    axes = figure.add_subplot(xlim=(0, 1.35), ylim=(rows, -1))
-    axes.set_axis_off()
-    row = 0
-    for group, members in groupby(measured, lambda result: result.workload.group):
-        axes.text(-0.25, row, group, fontsize="x-large", weight="bold")
-        row += 1
-        for result in members:
-            axes.text(-0.25, row, result.workload.name, weight="bold", va="center")
-            row = _bars(axes, row + 1, result, measure, list(record.options["peers"])) + 1
+    measured = [each for each in record.outcomes if median_seconds(each, measure, OURS)]
+    groups = groupby(measured, lambda outcome: outcome.group)
+    rows = [row for group, members in groups for row in (group, *members)]
+    count = -(-len(rows) // _MAX_ROWS)
+    each = -(-len(rows) // count) if count else 0
+    title = f"restride's time over that of others: left of 1 restride is faster; {_words_of(record, measure)}"
+    figure = _figure(record, title, 1.7 + each * _ROW, _WIDTH * max(count, 1) * (0.8 if count > 1 else 1))
+    for panel in range(count):
+        axes = figure.add_subplot(1, count, panel + 1, sharex=figure.axes[0] if panel else None)
+        _panel(axes, rows[panel * each : (panel + 1) * each], record, measure)
+    handles = {handle.get_label(): handle for axes in figure.axes for handle in axes.lines}
+    shown = [handles[name] for name in (OURS, *_MARKS) if name in handles]
+    figure.legend(handles=shown, loc="outside lower center", ncols=9, frameon=False)
+    figure.set_label("\n".join(f"{outcome.case}: {_times(outcome, measure)}" for outcome in measured))
     return figure
 
 
-def _bars(axes: Axes, row: int, result: WorkloadTimes, measure: Measure, peers: Sequence[str]) -> int:
-    """Draw the bars of one workload from ``row`` on; returns the row after them."""
-    medians = {column: result.median(measure, column) or 0.0 for column in result.seconds[measure]}
-    fastest = min(filter(None, medians.values()), default=0.0)
-    for row, (column, seconds) in enumerate(medians.items(), row):  # noqa: B020, PLR1704 - continues from the given row
-        colour = "C0" if column == OURS else f"C{1 + peers.index(column) % 6}" if column in peers else "C7"
-        speed = result.workload.nbytes / seconds / 1e9 if seconds else 0.0
-        axes.text(-0.01, row, column, ha="right", va="center", weight="bold" if column == OURS else "normal")
-        bars = axes.barh(row, fastest / seconds if seconds else 0.0, color=colour, label=column)
-        axes.bar_label(bars, [f"{1e3 * seconds:.3f} ms, {speed:.2f} GB/s"], padding=4)
-    return row + 1
+def _panel(axes: Axes, rows: Sequence[str | Outcome], record: Record, measure: Measure) -> None:
+    """Draw some of the rows; a text is the heading of the rows after it."""
+    marks: dict[str, list[tuple[float, int]]] = {}
+    for place, outcome in enumerate(rows):
+        if isinstance(outcome, str):
+            continue
+        for name in outcome.figures[measure]:
+            if name != OURS and (times := ratio(outcome, measure, name)) is not None:
+                known = name == COPY or name in record.options["peers"]
+                marks.setdefault(name if known else _OWN, []).append((times, place))
+    axes.axvline(1, color="black", linewidth=1, label=OURS)
+    for name, points in marks.items():
+        colour, mark = _MARKS[name]
+        axes.plot(*zip(*points, strict=True), color=colour, marker=mark, markersize=5, linestyle="none", label=name)
+    axes.set(xscale="log", ylim=(len(rows) - 0.5, -0.5))
+    axes.xaxis.set_major_formatter(lambda times, _: f"{times:g}")
+    axes.set_yticks(range(len(rows)), [_label(row, measure) for row in rows], fontsize=8)
+    for text, row in zip(axes.get_yticklabels(), rows, strict=True):
+        text.set_weight("bold" if isinstance(row, str) else "normal")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=True, color="0.9")
 
 
-def draw_growth(record: Record, results: Sequence[WorkloadTimes], measure: Measure) -> Figure:
+def _label(row: str | Outcome, measure: Measure) -> str:
+    return row if isinstance(row, str) else f"{row.case}   {_milliseconds(row, measure, OURS)}"
+
+
+def _milliseconds(outcome: Outcome, measure: Measure, column: str) -> str:
+    return f"{number_text(1e3 * (median_seconds(outcome, measure, column) or 0.0))} ms"
+
+
+def _times(outcome: Outcome, measure: Measure) -> str:
+    """The medians of all columns in words."""
+    columns: Iterable[str] = outcome.figures[measure]
+    return ", ".join(f"{column} {_milliseconds(outcome, measure, column)}" for column in columns)
+
+
+def _words_of(record: Record, measure: Measure) -> str:
+    """What was measured, and of how many rounds."""
+    return f"{TITLES[measure].partition(': ')[2]}; {rounds_text(record.options['repeat'])}"
+
+
+def draw_growth(record: Record, measure: Measure) -> Figure:
     """Draw the time per call over the bytes of the result, and the time per element over the number of axes.
 
     A point is the fastest of all rounds, because other work on the machine can only add time.
     """
-    results = [result for result in results if result.fastest(measure)]
-    plots = [groups for groups in (BY_BYTES, (BY_AXES,)) if any(each.workload.group in groups for each in results)]
+    workloads = {each.name: each for each in growth(record.options["small"])}
+    outcomes = [each for each in record.outcomes if measure in each.figures]
+    plots = [groups for groups in (BY_BYTES, (BY_AXES,)) if any(each.group in groups for each in outcomes)]
     text = "one round" if record.options["repeat"] == 1 else f"the fastest of {record.options['repeat']} rounds"
-    figure = _figure(record, f"{TITLES[measure]}; {text}", 1 + _PLOT * len(plots))
+    figure = _figure(record, f"{TITLES[measure].partition(': ')[2]}; {text}", 1 + _PLOT * len(plots))
     for number, groups in enumerate(plots, 1):
         axes = figure.add_subplot(len(plots), 1, number, yscale="log")
-        for group in groups:
-            _line(axes, group, [result for result in results if result.workload.group == group], measure, OURS)
-        copied = [result for result in results if result.workload.group == groups[0]]
-        _line(axes, "the device's own copy", copied, measure, COPY)
+        members = {
+            group: [(workloads[each.case], each) for each in outcomes if each.group == group] for group in groups
+        }
+        for group, points in members.items():
+            _line(axes, group, points, measure, OURS)
+        _line(axes, "the device's own copy", members[groups[0]], measure, COPY)
         if groups == BY_BYTES:
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter(lambda nbytes, _: bytes_text(max(int(nbytes), 1)))
             most = (record.device or {})["limits"]["max_buffer_range"]
-            if most < max(result_bytes(result.workload) for result in results if result.workload.group in groups):
+            if most < max(result_bytes(workload) for points in members.values() for workload, _ in points):
                 axes.axvline(most, color="C7", linestyle="dotted", label="one binding")
             axes.set(xlabel="bytes of the result", ylabel="time of a call")
         else:
@@ -189,10 +247,11 @@ def _finish(axes: Axes, unit: str) -> None:
     axes.legend()
 
 
-def _line(axes: Axes, label: str, results: Sequence[WorkloadTimes], measure: Measure, column: str) -> None:
+def _line(axes: Axes, label: str, results: Sequence[tuple[Workload, Outcome]], measure: Measure, column: str) -> None:
     """Draw a line of a column's times: per call over bytes, or per element over the number of axes."""
     points = []
-    for workload, seconds in ((result.workload, result.fastest(measure, column)) for result in results):
+    for workload, outcome in results:
+        seconds = min(outcome.figures[measure].get(column, ()), default=None)
         if seconds and workload.group == BY_AXES:
             points.append((workload.desc.rank, seconds / result_elements(workload)))
         elif seconds:
@@ -204,14 +263,14 @@ def _line(axes: Axes, label: str, results: Sequence[WorkloadTimes], measure: Mea
         axes.plot(*zip(*points, strict=True), marker=mark, markersize=4, label=label, **options)
 
 
-def _figure(record: Record, text: str, height: float) -> Figure:
-    """An empty figure titled with the device's name, the processor, ``text`` and warnings; ``height`` in inches."""
+def _figure(record: Record, text: str, height: float, width: float = _WIDTH) -> Figure:
+    """An empty figure, titled with the device, the processor and day, ``text`` and warnings; sizes in inches."""
     matplotlib = require_matplotlib()
     with matplotlib.rc_context(_SETTINGS):
-        figure: Figure = matplotlib.figure.Figure(figsize=(_WIDTH, height), layout="constrained")
+        figure: Figure = matplotlib.figure.Figure(figsize=(width, height), layout="constrained")
     lines = [
         f"restride on {device_text(record)}",
-        record.processor,
+        ", ".join(filter(None, [record.processor, f"{record.started:%Y-%m-%d}"])),
         text,
         *(f"warning: {each}" for each in record.warnings),
     ]

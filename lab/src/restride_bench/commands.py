@@ -18,7 +18,8 @@ from restride_bench.peers import PEERS
 from restride_bench.report import JUDGED, measure, new_record
 from restride_bench.scale import run as scale
 from restride_bench.scale.parts import SCALE, WAYS_OF_PEERS, Part, is_scale, parts
-from restride_conformance.report.file import write_record
+from restride_conformance.report import Record
+from restride_conformance.report.file import read_record, write_record
 from restride_conformance.report.summary import summary
 from restride_conformance.report.table import MEASURES
 from restride_measure.workloads import IMAGES, LARGE, ON_REQUEST, TTC57, Workload, growth, is_named, selected
@@ -52,6 +53,7 @@ examples:
   restride bench --measure numpy --json here.json --chart here.svg
   restride bench --small --repeat 1                     does it all work? (times mean nothing)
   restride bench --growth here.svg --json here.json     how time grows with bytes and with axes
+  restride bench --stored here.json --growth here.png    draw it again, measure nothing
   restride bench -k scale --json here.json              pyramids and streams of files; half an hour on a CPU
   restride bench -k "scale: growth" --growth here.svg   how time and memory of a stream grow with bytes"""
 
@@ -83,9 +85,12 @@ def add_commands(commands: Commands) -> None:
     text = f"for {SCALE}, all 7.1 GB of the image instead of an eighth, and streams up to 8 GiB"
     sizes.add_argument("--whole", action="store_true", help=text)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write every time of every round")
-    parser.add_argument("--chart", metavar="FILE", type=Path, help="draw bars, as .svg or .png; needs matplotlib")
+    text = "draw each library's time beside restride's, as .svg or .png; needs matplotlib"
+    parser.add_argument("--chart", metavar="FILE", type=Path, help=text)
     text = "measure a few tasks from 1 KiB to 1 GiB and along 1 to 8 axes instead, without peers, and draw lines"
     parser.add_argument("--growth", metavar="FILE", type=Path, help=text)
+    text = "measure nothing: draw --chart or --growth of a run that --json stored"
+    parser.add_argument("--stored", metavar="FILE", type=Path, help=text)
     add_device_options(parser)
 
 
@@ -93,6 +98,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure, print the table and write the files. A wrong peer is a failure; a missed goal is not."""
     on_request = ON_REQUEST if arguments.list and arguments.growth is None else ()
     keywords: list[str] = arguments.keywords or ["", *on_request]
+    if arguments.stored is not None:
+        if arguments.chart is arguments.growth is None:
+            raise UsageError("--stored needs --chart or --growth, which it draws")
+        charts.require_outputs(None, arguments.chart, arguments.growth)
+        _draw(read_record(arguments.stored, "bench"), arguments)
+        return Exit.OK
     if any(map(is_scale, keywords)):
         return _run_scale(arguments, keywords)
     if arguments.whole:
@@ -112,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
     with open_device(arguments) as device, Progress(len(chosen), sys.stderr) as progress:
         record = new_record("bench", device, arguments.measure, arguments.repeat or _ROUNDS, is_small=arguments.small)
         progress.begin("restride: opening other libraries, then measuring ...")
-        record, results, broken_off = measure(
+        record, broken_off = measure(
             record,
             chosen,
             device,
@@ -124,13 +135,18 @@ def run(arguments: argparse.Namespace) -> int:
     say(summary(record), has_lines=True)
     if arguments.json is not None:
         write_record(record, arguments.json)
-    for path, draw in ((arguments.chart, charts.draw_bars), (arguments.growth, charts.draw_growth)):
-        if path is not None and (measures := record.options["measures"]):
-            figure = draw(record, results, JUDGED if JUDGED in measures else measures[0])
-            write_output(path, charts.chart_file(figure, path.suffix))
+    _draw(record, arguments)
     if broken_off is not None:
         raise broken_off
     return Exit.CHECK_FAILED if record.problems else Exit.OK
+
+
+def _draw(record: Record, arguments: argparse.Namespace) -> None:
+    """Write the charts that are asked for, of the measure that goals apply to, or else the first."""
+    for path, draw in ((arguments.chart, charts.draw_ratios), (arguments.growth, charts.draw_growth)):
+        if path is not None and (measures := record.options["measures"]):
+            figure = draw(record, JUDGED if JUDGED in measures else measures[0])
+            write_output(path, charts.chart_file(figure, path.suffix))
 
 
 def _is_any(keywords: Sequence[str], group: str, name: str) -> bool:
@@ -150,7 +166,7 @@ def _run_scale(arguments: argparse.Namespace, keywords: Sequence[str]) -> int:
     ]
     charts.require_outputs(arguments.json, arguments.chart, arguments.growth)
     if arguments.chart is not None:
-        raise UsageError(f"-k {SCALE} has no bars: --growth draws its growth")
+        raise UsageError(f"-k {SCALE} has no --chart: --growth draws its growth")
     _require_each(keywords, [(SCALE, each.name) for each in chosen])
     if arguments.list:
         say("\n".join(f"{SCALE}: {part.name}; {part.source}\n{_goals(part)}" for part in chosen), has_lines=True)

@@ -60,7 +60,7 @@ def measure(
     is_whole: bool = False,
     seconds: float | None = None,
     finished: Callable[[WorkloadTimes], None] = lambda _: None,
-) -> tuple[Record, list[WorkloadTimes], BaseException | None]:
+) -> tuple[Record, BaseException | None]:
     """Measure workloads.
 
     Args:
@@ -73,8 +73,8 @@ def measure(
         finished: called with each result.
 
     Returns:
-        The record with its rows, the results that they are made of, and the exception that ended the run early or None;
-        raise it once the record is written.
+        The record with its rows, and the exception that ended the run early or None; raise it once the record is
+        written.
     """
     started = time.monotonic()
     present, absent = open_peers(peers, device)
@@ -107,7 +107,7 @@ def measure(
         problems=tuple({"case": wrong.workload, "message": str(wrong)} for wrong in disagreements),
         broken_off=why_ended(broken_off),
     )
-    return complete, results, broken_off
+    return complete, broken_off
 
 
 def outcome_of(result: WorkloadTimes) -> Outcome:

@@ -22,7 +22,7 @@ def lines_of(axes):
 
 
 def test_a_line_for_each_task_and_one_for_the_copy():
-    figure = draw_growth(record(), made_up((*BY_BYTES, BY_AXES)), "resident")
+    figure = draw_growth(record(made_up((*BY_BYTES, BY_AXES))), "resident")
     over_bytes, over_axes = figure.axes
     assert list(lines_of(over_bytes)) == [*BY_BYTES, COPY, "one binding"]
     assert list(lines_of(over_axes)) == [BY_AXES, COPY]
@@ -36,7 +36,7 @@ def test_a_line_for_each_task_and_one_for_the_copy():
 
 
 def test_a_point_is_the_fastest_round_of_a_call_over_the_bytes_of_its_result():
-    (axes,) = draw_growth(record(), made_up(BY_BYTES[:1]), "resident").axes
+    (axes,) = draw_growth(record(made_up(BY_BYTES[:1])), "resident").axes
     lines = lines_of(axes)
     np.testing.assert_allclose(lines["copy"], [(1 << n, 1e-9 * (1 << n)) for n in range(10, 31)])
     np.testing.assert_allclose(lines[COPY], [(1 << n, 0.5e-9 * (1 << n)) for n in range(10, 31)])
@@ -44,17 +44,17 @@ def test_a_point_is_the_fastest_round_of_a_call_over_the_bytes_of_its_result():
 
 
 def test_the_plot_over_axes_shows_the_time_of_an_element():
-    (axes,) = draw_growth(record(), made_up((BY_AXES,)), "resident").axes
+    (axes,) = draw_growth(record(made_up((BY_AXES,))), "resident").axes
     np.testing.assert_allclose(lines_of(axes)[BY_AXES], [(rank, 4e-9) for rank in range(1, 9)])  # 4 bytes each
 
 
 def test_a_result_that_was_not_measured_is_no_point_and_without_any_there_is_no_plot():
     made = made_up((BY_AXES,))
     twice = replace(made[7], seconds={"resident": {"restride": (8e-9 * result_elements(growth()[-1]),)}})
-    lines = lines_of(draw_growth(record(), [*made[:7], twice], "resident").axes[0])
+    lines = lines_of(draw_growth(record([*made[:7], twice]), "resident").axes[0])
     np.testing.assert_allclose(lines[BY_AXES][7], (8, 8e-9))
     assert len(lines[COPY]) == 7
-    assert not draw_growth(record(), [], "resident").axes
+    assert not draw_growth(record([]), "resident").axes
 
 
 @pytest.mark.usefixtures("vulkan_device")
@@ -70,7 +70,7 @@ def test_a_small_run_draws_both_plots(tmp_path, capsys):
 
 
 def test_charts_are_written_in_both_formats():
-    figure = draw_growth(record(), made_up(BY_BYTES), "resident")
+    figure = draw_growth(record(made_up(BY_BYTES)), "resident")
     texts = set(ET.fromstring(chart_file(figure, ".svg")).itertext())
     assert set(BY_BYTES) <= texts
     assert any("\ncopy: 1.024 µs at 1 KiB to 1.07374 s at 1 GiB\n" in text for text in texts), "in words too"

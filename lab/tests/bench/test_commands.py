@@ -18,7 +18,7 @@ from restride.command.processor import cpu_model
 from restride.errors import UnsupportedError
 from restride.runtime import RUNTIMES
 from restride_bench import peers
-from restride_bench.charts import chart_file, draw_bars, require_matplotlib
+from restride_bench.charts import _MARKS, chart_file, draw_ratios, require_matplotlib
 from restride_bench.report import mean_lines
 from restride_conformance.report.file import read_record, write_record
 from restride_conformance.report.summary import summary
@@ -102,30 +102,69 @@ def test_the_stored_growth_is_read():
     assert read_record(STORED / "growth-llvmpipe.json", "bench").problems == ()
 
 
-def test_the_chart_has_a_bar_for_each_column_and_the_fastest_is_the_longest():
+def test_the_chart_has_a_row_for_each_workload_and_a_mark_for_each_column():
     pytest.importorskip("matplotlib")
-    figure = draw_bars(record(), RESULTS, "resident")
+    figure = draw_ratios(record(), "resident")
     (axes,) = figure.axes
-    bars = [(bars.get_label(), bars.patches[0].get_width()) for bars in axes.containers]
-    expected = [("restride", 0.25), ("copy", 0.5), ("numpy", 1.0), ("restride", 0.1), ("copy", 1.0), ("own copy", 0.15)]
-    assert [name for name, _ in bars] == [name for name, _ in expected]
-    assert [width for _, width in bars] == pytest.approx([width for _, width in expected])
-    texts = [text.get_text() for text in axes.texts]
-    for figures in ("2.000 ms, 0.00 GB/s", "1.000 ms, 0.01 GB/s", "0.500 ms, 0.02 GB/s", "0.300 ms, 0.01 GB/s"):
-        assert figures in texts, "the median and the useful bytes a second"
-    assert {"copies", COPY.name, "turns", TURN.name, "own copy"} <= set(texts)
+    rows = [text.get_text() for text in axes.get_yticklabels()]
+    assert rows == ["copies", f"{COPY.name}   2.00 ms", "turns", f"{TURN.name}   0.300 ms"], "restride's own medians"
+    lines = [line for line in axes.lines if line.get_label() != "restride"]
+    marks = {line.get_label(): line.get_xydata().round(9).tolist() for line in lines}
+    assert marks == {"copy": [[2.0, 1], [10.0, 3]], "numpy": [[4.0, 1]], "own": [[1.5, 3]]}, (
+        "restride's time over theirs"
+    )
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["restride", "copy", "own", "numpy"]
     title = figure.get_suptitle().splitlines()
-    assert title[:2] == ["restride on A device, drv 1.2", "A processor, 2 cores"]
+    assert title[:2] == ["restride on A device, drv 1.2", "A processor, 2 cores, 2026-01-02"]
     assert title[-1] == "warning: too busy"
+    assert f"{TURN.name}: restride 0.300 ms, copy 0.0300 ms, own copy 0.200 ms" in chart_file(figure, ".svg").decode()
+
+
+def luminance(colour):
+    """The relative luminance of WCAG 2."""
+    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    return sum(
+        weight * (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4)
+        for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True)
+    )
+
+
+def test_each_column_has_a_colour_of_its_own_that_is_seen_on_white():
+    assert {*peers.PEERS} <= {*_MARKS}
+    colours = [colour for colour, _ in _MARKS.values()]
+    assert len(set(colours)) == len(colours)
+    assert min(1.05 / (luminance(colour) + 0.05) for colour in colours) >= 3
+
+
+@pytest.mark.parametrize("name", ["h200", "llvmpipe", "llvmpipe-mesa25"])
+def test_a_screen_shows_the_whole_chart_of_a_stored_run(name):
+    """900 px, of 96 an inch."""
+    pytest.importorskip("matplotlib")
+    made = read_record(STORED / f"{name}.json", "bench")
+    figure = draw_ratios(made, "resident")
+    assert figure.get_size_inches()[1] * 96 <= 900
+    rows = [text.get_text().rpartition("   ")[0] for axes in figure.axes for text in axes.get_yticklabels()]
+    assert [row for row in rows if row] == [outcome.case for outcome in made.outcomes]
+
+
+@pytest.mark.parametrize("name", ["llvmpipe", "llvmpipe-mesa25", "growth-llvmpipe"])
+def test_a_stored_chart_is_that_of_the_stored_record(name, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    option, drawn = "--growth" if name.startswith("growth") else "--chart", tmp_path / "chart.svg"
+    assert main(["bench", "--stored", str(STORED / f"{name}.json"), option, str(drawn)]) == 0
+    assert capsys.readouterr() == ("", f"restride: wrote {drawn}\n"), "nothing was measured"
+    there, here = (ET.parse(path).find("{*}desc").text for path in (drawn, STORED / f"{name}.svg"))
+    assert there == here, f"draw it by `restride bench --stored {name}.json {option} {name}.svg`"
 
 
 def test_a_chart_is_the_same_file_again_in_both_formats():
     pytest.importorskip("matplotlib")
-    first, again = (chart_file(draw_bars(record(), RESULTS, "resident"), ".svg") for _ in range(2))
+    first, again = (chart_file(draw_ratios(record(), "resident"), ".svg") for _ in range(2))
     assert first == again
-    assert COPY.name in ET.fromstring(first).itertext(), "texts stay texts"
-    assert chart_file(draw_bars(record(), RESULTS, "kernel"), ".PNG")[:4] == b"\x89PNG"
-    assert not draw_bars(record(), (), "resident").axes, "nothing measured is no bar"
+    assert f"{COPY.name}   2.00 ms" in ET.fromstring(first).itertext(), "texts stay texts"
+    assert chart_file(draw_ratios(record(), "kernel"), ".PNG")[:4] == b"\x89PNG"
+    assert not draw_ratios(record(()), "resident").axes, "nothing measured is no row"
 
 
 def test_charts_need_an_extra_which_the_error_names(monkeypatch, capsys, tmp_path):
@@ -272,7 +311,9 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
         (("--growth", "here"), 2, "a chart is .svg or .png"),
         (("--growth", "a.svg", "--chart", "a.svg"), 2, "a file of its own"),
         (("--growth", "a.svg", "-k", "no such"), 5, "no workload has 'no such'"),
-        (("-k", "scale", "--chart", "a.svg"), 2, "-k scale has no bars: --growth draws its growth"),
+        (("-k", "scale", "--chart", "a.svg"), 2, "-k scale has no --chart: --growth draws its growth"),
+        (("--stored", "a.json"), 2, "--stored needs --chart or --growth, which it draws"),
+        (("--stored", "/nowhere/a.json", "--chart", "a.svg"), 2, "no such file"),
         (("-k", ""), 5, "no workload has '' in its name or group"),
         (("-k", "copy", "-k", " "), 5, "no workload has ' ' in its name or group"),
         (("-k", "scale: nothing"), 5, "no workload has 'scale: nothing'"),

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from support.bench_reports import RESULTS, made_up, record
+from support.bench_reports import made_up, record
 from support.devices import open_device
 from support.report_examples import ALL_OPERATIONS, example, many, passed, wrong_picture
 from support.selftest_examples import NEWER
 
 import restride as rs
-from restride_bench.charts import chart_file, draw_bars, draw_growth
+from restride_bench.charts import chart_file, draw_growth, draw_ratios
 from restride_conformance.record import Outcome, Verdict
 from restride_conformance.report.file import read_record
 from restride_conformance.report.page import write_page
@@ -63,8 +63,8 @@ def drawings(path):
         image = rs.asarray(np.zeros((300, 200, 3), np.uint8), device=device)
         tensors = "".join(tensor._repr_html_().replace("<details>", "<details open>") for tensor in (tiled, image))
     charts = [
-        draw_bars(record(), RESULTS, "resident"),
-        draw_growth(record(), made_up((*BY_BYTES, BY_AXES)), "resident"),
+        draw_ratios(record(), "resident"),
+        draw_growth(record(made_up((*BY_BYTES, BY_AXES))), "resident"),
     ]
     pictures = [rs.show("f32[3,5]{1,0:T(2,2)}", "f32[3,5]{0,1}").svg()]
     pictures += ["<svg" + chart_file(chart, ".svg").decode().partition("<svg")[2] for chart in charts]
