@@ -107,6 +107,17 @@ def record_of(device):
     return read_record(ROOT / "docs" / "benchmarks" / f"{device}.json", "bench")
 
 
+def day(record):
+    """The day of a record as pages write it: 7 November 2026."""
+    return f"{record.started.day} {record.started:%B %Y}"
+
+
+def ratios_of(record, clock, column):
+    """restride's time over that of a column, by the workloads that have both."""
+    found = {each.case: ratio(each, clock, column) for each in record.outcomes if clock in each.figures}
+    return {name: times for name, times in found.items() if times is not None}
+
+
 COMPARISON = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
 
 
@@ -123,6 +134,11 @@ def test_each_cell_of_the_comparison_has_its_source():
     calls = list(filter(None, (ratio(each, "resident", "torch-cuda") for each in record_of("h200").outcomes)))
     times = f"over {len(calls)} recorded workloads a call takes {geometric_mean(calls):.2f} of torch's time"
     assert times in COMPARISON
+    _, *processors = rows_below("| images | restride | transformers |", BENCHMARKS)
+    slower = {name: times for name, _, _, times, _ in processors if float(times) > 1.1}
+    alone, several = ([slower[name] for name in slower if f", {count} of" in name] for count in (1, 16))
+    assert f"takes {min(alone)} to {max(alone)} of its time" in " ".join(COMPARISON.split())
+    assert f"for 16 photographs of Qwen2-VL and Idefics3 ({' and '.join(several)})" in COMPARISON
 
 
 def test_the_table_of_a_cpu_is_the_recorded_run():
@@ -142,7 +158,7 @@ def test_the_table_of_a_cpu_is_the_recorded_run():
     paragraph = BENCHMARKS[BENCHMARKS.index("## On a CPU") :]
     assert record.command.startswith(re.findall(r"`(restride bench --device .*?)`", paragraph)[0])
     assert record.device["driver_version"].split()[1] in paragraph
-    assert f"medians of {record.options['repeat']} rounds" in paragraph
+    assert f"medians of {record.options['repeat']} rounds, on {day(record)}" in paragraph
     assert {*workloads} <= {workload.name for workload in catalogue()}
 
 
@@ -160,14 +176,11 @@ def test_the_table_of_a_gpu_is_the_recorded_run():
         medians = [median_seconds(rows_of[name], clock, column) for clock, column in columns]
         assert cells == ["" if seconds is None else f"{1e6 * seconds:.0f} us" for seconds in medians], name
 
-    def ratios(clock, column):
-        return list(filter(None, (ratio(outcome, clock, column) for outcome in record.outcomes)))
-
-    hand, calls = ratios("kernel", "by-hand"), ratios("resident", "torch-cuda")
+    hand, calls = (ratios_of(record, *each).values() for each in (("kernel", "by-hand"), ("resident", "torch-cuda")))
     section = " ".join(README[README.index("## Speed") : README.index("## Where to read on")].split())
     said = [
         f"all {len(record.outcomes)} workloads on an {record.device['name']}",
-        f"driver {record.device['driver_version']}",
+        f"driver {record.device['driver_version']}, on {day(record)}: `{record.command.partition(' --device')[0]}`",
         f"Over {len(hand)} rows restride's kernels take {geometric_mean(hand):.2f} of hand-written ones",
         f"from {min(hand):.2f} to {max(hand):.2f}",
         f"Over {len(calls)} rows a call takes {geometric_mean(calls):.2f} of torch's time",
@@ -175,6 +188,54 @@ def test_the_table_of_a_gpu_is_the_recorded_run():
     ]
     assert [words for words in said if words not in section] == []
     assert "launch" not in section, "the clocks of kernels and of calls are never subtracted"
+
+
+def test_what_the_benchmarks_say_of_a_gpu_is_the_recorded_run():
+    record = record_of("h200")
+    hand, calls = ratios_of(record, "kernel", "by-hand"), ratios_of(record, "resident", "torch-cuda")
+    rows = {outcome.case: outcome for outcome in record.outcomes}
+
+    def speed(name):
+        return rows[name].figures["bytes"] / median_seconds(rows[name], "kernel") / 1e12
+
+    def milliseconds(name):
+        return 1e3 * median_seconds(rows[name], "resident")
+
+    new = "transpose, new sizes at every call"
+    pixels, photos = "bilinear u8 pixels -> 224, new", "16 photos u8 -> f32 3x224x224, normalized, new"
+    pixels, photos = (next(name for name in rows if name.startswith(each)) for each in (pixels, photos))
+    batch = milliseconds("100 of a plan in a batch, NCHW->NHWC 1x3x8x8") / 100
+    worst, next_to_worst, *_ = sorted(hand.values(), reverse=True)
+    section = " ".join(BENCHMARKS[BENCHMARKS.index("## On a GPU") : BENCHMARKS.index("## What is measured")].split())
+    said = [
+        f"driver {record.device['driver_version']}, on 16 cores of an Intel Xeon, of {day(record)}",
+        f"`{record.command.partition(' --device')[0]}`, all {len(rows)} workloads",
+        f"{geometric_mean(hand.values()):.2f} of `by-hand` in the geometric mean of {len(hand)} rows",
+        f"{sum(each > 1.1 for each in hand.values())} rows are more than 10 % slower",
+        f"at worst 16 boxes ({worst:.2f}) and `f32 -> f16` ({next_to_worst:.2f})",
+        f"Odd sizes move {speed('transpose f32 4091x4077'):.1f} (4091 x 4077)",
+        f"and {speed('transpose u8 4095x4093'):.1f} (u8 4095 x 4093)",
+        f"{geometric_mean(ratios_of(record, 'resident', 'by-hand').values()):.2f} of `by-hand`, which uses",
+        f"{geometric_mean(calls.values()):.2f} of torch in the mean",
+        f"100 calls of a plan in a batch take {1e3 * batch:.0f} us each",
+        f"a transpose takes {milliseconds(new):.2f} ms, {calls[new]:.1f} of torch's time",
+        f"a resize of pixels {milliseconds(pixels):.1f} ms, 16 photographs {milliseconds(photos):.0f} ms",
+    ]
+    assert [words for words in said if words not in section] == []
+    assert "3.3 to 3.5 TB/s" in section
+    large = ("copy f32 4096x4096", "transpose f32 4096x4096", "f32 4096x4096 T(8,128) in", "f32 4096x4096 T(8,128) out")
+    assert {f"{speed(name):.1f}" for name in large} == {"3.5", "3.3"}
+
+
+def test_the_rows_slower_than_by_hand_are_those_of_the_recorded_runs():
+    """Of two runs with each version of Mesa the first is recorded."""
+    _, *rows = rows_below("| row | 22.3.6 | 25.0.7 |", BENCHMARKS)
+    recorded = [ratios_of(record_of(name), "processor", "by-hand") for name in ("llvmpipe", "llvmpipe-mesa25")]
+    for name, *cells in rows:
+        assert [cell.partition(", ")[0] for cell in cells] == [f"{ratios[name]:.2f}" for ratios in recorded], name
+    means = [max(sum(map(float, cell.split(", "))) / 2 for cell in cells) for _, *cells in rows]
+    assert min(means) >= 1.05
+    assert f"{len(rows)} of {len(recorded[0])} rows" in BENCHMARKS
 
 
 def test_the_first_sentences_name_the_makers_whose_gpus_it_has_run_on():
