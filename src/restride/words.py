@@ -1,4 +1,4 @@
-"""Words of other libraries, and ours for the same things: what an error about an unknown name suggests."""
+"""Words of other libraries and commands, and ours for the same things: what an error about an unknown name suggests."""
 
 from __future__ import annotations
 

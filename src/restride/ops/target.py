@@ -133,7 +133,7 @@ def destination(asked: Asked, src: TensorDesc, out: Out | None, in_place: bool =
     buffer = SOURCE if out is not None and out.is_shared else RESULT
     if keeps_order:
         return desc, Site(buffer, desc)
-    return desc, Site(buffer, views.permute(desc, inverse(order)))
+    return desc, Site(buffer, views.permute(desc, _inverse(order)))
 
 
 def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
@@ -198,9 +198,9 @@ def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, asked: Asked) -> Arit
     if isinstance(asked.numbers, Arithmetic):
         return asked.numbers
     full = arithmetic(src, dst, asked.order, asked.numbers)
-    return full if full.dst is None else replace(full, dst=full.dst.permuted(inverse(asked.order)))
+    return full if full.dst is None else replace(full, dst=full.dst.permuted(_inverse(asked.order)))
 
 
-def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
     """The permutation that undoes ``order``."""
     return tuple([order.index(axis) for axis in range(len(order))])
