@@ -437,7 +437,7 @@ def _profiles() -> tuple[bytes, ...]:
 
 
 def _profile_repair(data: bytes) -> bytes:
-    """The length in the header, and its signature."""
+    """The profile, with the right length and signature in its header."""
     return struct.pack(">I", len(data)) + data[4:36] + b"acsp" + data[40:]
 
 

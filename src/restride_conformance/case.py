@@ -376,7 +376,7 @@ def copied_to_destination(case: Case, result: Tensor, out: Tensor | None) -> Ten
 
 
 def unplaced(dtype: DType, sizes: Sizes) -> TensorDesc:
-    """A descriptor with all strides 0, because a view may have more elements than a packed tensor can."""
+    """A descriptor with all strides 0: ``sizes`` are those of a view, with perhaps too many elements to be packed."""
     return TensorDesc(dtype, sizes, (0,) * len(sizes))
 
 

@@ -198,16 +198,16 @@ class Outcome:
     """A row of a run: the verdict on one case, and its figures.
 
     case: the line of a conformance case, or another name of what was looked at or measured.
-    verdict: of what is only measured, PASSED.
+    verdict: PASSED if the row is only measured.
     message: the reason in one or more lines, the first a summary; empty if the case passed, unless its speed could not
         be measured, some of its elements are FLUSHED, or it has ONE_SIZE.
     seconds: wall time of the case in its worker, including filling and judging.
     group: what the row stands under; "" for a conformance case.
-    figures: JSON values by name. Of a measure (``MEASURES`` in ``report.table``) the seconds by column, of every round
-        or their median; ``bytes`` are those that the work must read and write.
+    figures: JSON values by name. A measure (``MEASURES`` in ``report.table``) has the seconds of each column, for every
+        round or as their median; ``bytes`` are those that the work must read and write.
     wrong: a PNG file that shows which elements are wrong; empty if none are.
     exported: the name of the folder with the case's reproducer; empty if it was not exported.
-    reduced: the line of the simplest case found that has this verdict too; empty if none was sought, or is simpler.
+    reduced: the line of the simplest case found that has this verdict too; empty if none was sought or none simpler.
     expected: how the case is known to fail: a word of ``EXPECTED``, or ``FLAKE``; empty if it is not known to.
     groups: the shape of the work groups in which it went wrong, such as ``8x8``; empty if that is the usual one.
     """

@@ -86,13 +86,13 @@ def pillow_errors() -> Iterator[None]:
 
 
 def pixels_of(image: object) -> Any:
-    """The pixels of a Pillow image, or of a list of them, as brightness, and alpha if there is any; else ``image``.
+    """The pixels of a Pillow image, or of a list of them, as gray or RGB, and alpha if there is any; else ``image``.
 
     The pixels are as stored; a warning says if EXIF asks to rotate the image.
 
     Raises:
         DescriptorError: Pillow cannot decode the image, for example because its file is cut off.
-        UnsupportedError: it is of a TIFF of whose kind Pillow makes other pixels.
+        UnsupportedError: it was opened from a kind of TIFF that Pillow reads as other pixels than the file has.
     """
     if isinstance(image, list | tuple) and any(hasattr(kind, "getbands") for kind in set(map(type, image))):
         several = []

@@ -1,4 +1,4 @@
-"""Let ``restride.vision`` compute the images of a transformers processor in place, or undo that."""
+"""Change a transformers processor in place, so that ``restride.vision`` computes its images, or undo that."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _preprocess_of(kind: type[BaseImageProcessor], device: Device | None) -> Cal
 
 
 def _tensors(value: object, stem: str) -> object:
-    """A result without ``return_tensors`` as the torchvision backend of a class has it: with tensors of torch."""
+    """A result without ``return_tensors``, with torch tensors where the torchvision backend of the class has them."""
     import numpy as np
 
     from restride.vision.image_processor import as_kind

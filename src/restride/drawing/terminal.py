@@ -118,7 +118,10 @@ class _Drawing:
         return table.lines(partial(self._painted, memory.cells))
 
     def _room(self, name: int, longest: int) -> int:
-        """Columns that fit beside a row's name; each takes its text, two blanks, and a line if there are levels."""
+        """How many columns fit beside a name; each takes a text, two blanks, and a border if there are levels.
+
+        name, longest: widths of the name and of the longest text.
+        """
         return max((self.width - name - 3) // (longest + 2 + bool(self.map.levels)), 1)
 
     def _weights(self, edges: list[Edge]) -> list[int]:

@@ -90,7 +90,7 @@ class Linear:
 
     @property
     def is_affine(self) -> bool:
-        """True without digits: a constant and strides."""
+        """True if it has no digits, only a constant and strides."""
         return all(isinstance(atom, Index) for _, atom in self.terms)
 
     def stride(self, axis: int) -> int:

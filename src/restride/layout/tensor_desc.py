@@ -863,7 +863,7 @@ def _checked_tiles(tiles: object) -> tuple[tuple[int, ...], ...]:
 def _checked_padding(
     padded_sizes: object, value: object, sizes: tuple[int, ...], dtype: DType
 ) -> tuple[tuple[int, ...] | None, int | float]:
-    """The padded sizes, one per axis and none below its size, and the padding value, which requires them."""
+    """The padded sizes, one per axis and none below its size, and the padding value, 0 without padded sizes."""
     padded = None if padded_sizes is None else one_per_axis("padded_sizes", padded_sizes, len(sizes))
     for axis, (size, wide) in enumerate(zip(sizes, padded, strict=True) if padded else ()):
         if wide < size:

@@ -102,9 +102,9 @@ def _require_few(axes: ResampledAxes) -> None:
 def _sizes_and_scales(
     request: CheckedRequest, old: Sequence[int], *, rounds: bool
 ) -> tuple[tuple[int, ...], tuple[Fraction, ...] | None]:
-    """The sizes of the result; and the scales that give them, None if only sizes are asked for.
+    """The sizes of the result, and the scales that give them, or None if only sizes are asked for.
 
-    rounds: sizes by scales are rounded to nearest even, not down.
+    rounds: sizes computed from scales are rounded to the nearest integer, halves to even, instead of down.
     """
     sizes = request.sizes or ()
     if request.keep_aspect_ratio_policy != "stretch":

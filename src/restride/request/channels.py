@@ -57,7 +57,7 @@ def require_no_channels(
 
 
 def looks_like_channels(rank: int, sizes: Sequence[int]) -> bool:
-    """True if the last axis may have channels: 1 to 4 elements, not as many as the axis before it, of 3 axes or more.
+    """True if the last of at least 3 axes may have channels: 1 to 4 elements, not as many as the axis before it has.
 
     Args:
         rank: number of all axes.

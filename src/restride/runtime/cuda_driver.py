@@ -150,8 +150,8 @@ class CudaMemory:
     Before the memory is unmapped, CUDA's pending work in its context is awaited: kernels that use a dropped tensor may
     still be in flight.
 
-    owner: kept alive as long. address, nbytes: of the whole allocation.
-    __array_interface__: numpy makes an array of addresses that the host must not read.
+    owner: kept alive as long as this object. address, nbytes: of the whole allocation.
+    __array_interface__: lets numpy make an array of these addresses, which the host must not read.
     """
 
     def __init__(self, file: OpenFile, external: ExternalMemory, owner: Any) -> None:

@@ -45,12 +45,13 @@ _MAX_OF_AXIS = 1 << 63
 class Resizing:
     """A checked resampling: computes its sizes at once, and its rows at first use.
 
-    source_sizes: of all axes. axes: those that are resized. window: the outputs that are asked for, along each of them.
+    source_sizes: the sizes of all axes. axes: the axes that are resized. window: the outputs asked for, along each of
+        ``axes``.
     known: the rows, if they do not follow from ``filters`` and ``request``. rounds: results are rounded to the
         source's type before they are converted to another.
     fill: the value of outputs that read beyond the source, where an axis extrapolates.
     clips: sums are clipped to the range of the whole source.
-    filters: the filter of each of ``axes`` in our own words; with ``like``, the filters closest to the library.
+    filters: restride's own filter for each of ``axes``; with ``like``, the filters closest to the library's.
     request: with ``like``, the request to the library, which computes its rows.
     """
 

@@ -477,7 +477,7 @@ def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def folded_at_edges(index: IndexArray, weights: Array, source_size: int) -> tuple[IndexArray, Array]:
-    """First indices and weights of rows that read the neighbours ``index``; neighbours beyond an edge read the edge.
+    """Each row's first index and weights, from the indices that it reads; those beyond an edge read the edge.
 
     Indices -1, 0, 1, 2 with weights a, b, c, d are taps 0, 1, 2, 3 with weights a + b, c, d, 0.
     """

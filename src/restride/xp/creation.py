@@ -265,7 +265,7 @@ def _convert(obj: object, element: DType) -> Array:
 
 
 def _filled(desc: TensorDesc, number: float, device: Device) -> Tensor:
-    """A tensor of one number, written in one dispatch."""
+    """A tensor whose elements all equal ``number``, written in one dispatch."""
     result = tensors.empty(desc, device)
     result[...] = cast("fill_value", np.asarray(number), desc.dtype)
     return result

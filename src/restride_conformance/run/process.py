@@ -123,7 +123,7 @@ class JsonProcess:
             self._kill_group()  # kill its children at once, before the system reuses its process id
 
     def end(self, seconds: float) -> str:
-        """Close its input and wait for its end; returns a message if it does not end, or not with exit code 0."""
+        """Close its input and wait for its end; returns a message if it does not end, or its exit code is not 0."""
         self.hang_up()
         self.wait(seconds)
         return "" if self._process.returncode == 0 else self.end_message()

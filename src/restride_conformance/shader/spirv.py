@@ -72,8 +72,8 @@ class Variable(NamedTuple):
     """A global variable.
 
     is_buffer: True for a storage buffer, in either of the two forms that SPIR-V 1.3 has.
-    nbytes: bytes of the block that it points to, or in shared memory of all its words; None: unknown until the module
-        is specialised or runs.
+    nbytes: the size of the block that it points to, or of all its words if it is in shared memory; None: unknown until
+        the module is specialised or runs.
     """
 
     storage: str

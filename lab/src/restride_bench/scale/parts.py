@@ -23,7 +23,7 @@ Cost: TypeAlias = Literal["seconds", "peak"]
 
 @dataclass(frozen=True)
 class Source:
-    """A volume in a file. chunk: elements of a Zarr chunk along y and x, of type u8; 0: a .npy file of u16."""
+    """A volume in a file. chunk: the size of Zarr chunks of u8 along y and x; 0: a .npy file of u16 instead."""
 
     sizes: tuple[int, int, int]
     chunk: int = 0

@@ -232,7 +232,7 @@ class KomputeDevice:
         constants: Sequence[int],
         push: Sequence[int],
     ) -> object:
-        """A pipeline and its descriptor set. kp replaces group counts of 0 and empty ``tensors`` by its own."""
+        """A pipeline and its descriptor set. For group counts of 0 and empty ``tensors``, kp uses values of its own."""
         # kp derives the type of both arrays from the constants, and treats anything but arrays as float.
         try:
             return self._manager.algorithm(

@@ -771,7 +771,7 @@ class Blocks:
         return pool
 
     def drain(self) -> None:
-        """Return the blocks of ``freed`` and ``staged`` to their pools; the device may still use them."""
+        """Return the blocks of ``freed`` and ``staged`` to their pools, even those that the device still uses."""
         while self.staged:
             block = self.staged[0]
             del self.staged[0]

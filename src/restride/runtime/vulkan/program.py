@@ -101,7 +101,7 @@ class Pipelines:
         return len(self._pipelines)
 
     def get(self, key: PipelineKey, completed: int) -> Pipeline:
-        """The pipeline, created at first use; may destroy others that are idle after ``completed``."""
+        """The pipeline, created at first use; this may destroy others that are idle after submission ``completed``."""
         pipeline = self._pipelines.get(key)
         if pipeline is not None:
             return pipeline
