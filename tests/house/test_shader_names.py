@@ -6,7 +6,7 @@ from pathlib import Path
 
 SHADERS = Path(__file__).resolve().parents[2] / "shaders"
 SPECIALIZED = re.compile(r"constant_id = \d+\) const \w+ ([A-Z_0-9]+)")
-VALUE = re.compile(r"^const uint ([A-Z_0-9]+) = (?:\d+u \* [A-Z_0-9]+|\d+);  //", re.MULTILINE)
+VALUE = re.compile(r"^const uint ([A-Z_0-9]+) = (?:\d+u \* [A-Z_0-9]+|\d+u?);", re.MULTILINE)
 
 
 def test_no_name_stands_for_two_kinds_of_things():
