@@ -231,7 +231,7 @@ def test_the_rows_slower_than_by_hand_are_those_of_the_recorded_runs():
 def test_what_small_calls_and_image_processors_cost_is_recorded():
     raw = list(ratios_of(record_of("llvmpipe"), "resident", "raw").values())
     _, *rows = rows_below("| row | restride / raw | goal |", BENCHMARKS)
-    assert [times for _, times, _ in rows] == [f"{each:.1f}" for each in raw[: len(rows)]]
+    assert [times for _, times, _ in rows] == [f"{each:.1f}" for each in raw[:5]]
     record = record_of("image-processors-llvmpipe")
     _, *rows = rows_below("| images | restride | transformers |", BENCHMARKS)
     beside = [ratios_of(record, clock, "transformers") for clock in ("numpy", "resident")]

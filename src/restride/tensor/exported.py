@@ -32,7 +32,9 @@ class Exported(ExternalMemory):
     _file: OpenFile
 
     def __init__(self, file: OpenFile, memory: ExternalMemory, desc: TensorDesc) -> None:
-        vars(self).update(vars(memory), desc=str(desc), _file=file)
+        super().__init__(**vars(memory))
+        self.desc = str(desc)
+        self._file = file
 
     @property
     def fd(self) -> int:
