@@ -100,9 +100,9 @@ void store(uint offset, ELEMENT element) {
 #endif
 }
 
-#if defined(GATHER) || defined(SCATTER)
-// The 16 words of a row are three aligned quads, each loaded or stored at once, and four words around them, moved one by one. For
-// tiles of f32[4091,4077] llvmpipe takes 0.91 of the time with GATHER, and 0.76 with SCATTER.
+#ifdef SCATTER
+// The 16 words of a row are three aligned quads, each stored at once, and four words around them, stored one by one. For tiles of
+// f32[4091,4077] llvmpipe takes 0.76 of the time. Loads of a row gain less than a tenth, so GATHER has no such form.
 // Words 3 to 18 of a buffer: the quads are words 4 to 7, 8 to 11 and 12 to 15, and around them are 16, 17, 18 and 3.
 
 // Of the four words around the quads, number n; the 16 words begin at `start`.
@@ -121,18 +121,6 @@ uvec4 quad_from(uint n, uvec4 low, uvec4 high) {
 
 void move_row(uint src_offset, uint dst_offset) {
     uvec4 quads[4];
-#ifdef GATHER
-    [[unroll]] for (uint n = 0; n < 4; ++n) {
-        quads[3][n] = src[around(src_offset, n)];
-    }
-    [[unroll]] for (uint n = 0; n < 3; ++n) {
-        quads[n] = src4[(src_offset + 3) / 4 + n];
-    }
-    uint shift = src_offset % 4;
-    [[unroll]] for (uint n = 0; n < 4; ++n) {
-        dst[dst_offset + n] = shift == 0 ? quads[n] : quad_from(shift, quads[(n + 3) % 4], quads[n]);
-    }
-#else
     [[unroll]] for (uint n = 0; n < 4; ++n) {
         quads[n] = src[src_offset + n];
     }
@@ -144,7 +132,6 @@ void move_row(uint src_offset, uint dst_offset) {
     [[unroll]] for (uint n = 0; n < 4; ++n) {
         dst[around(dst_offset, n)] = rest[n];
     }
-#endif
 }
 #endif
 
@@ -175,7 +162,7 @@ void main() {
             Walk walk = walk_to(index);
             src_offset = walk.src;
             dst_offset = walk.dst;
-#if defined(GATHER) || defined(SCATTER)
+#ifdef SCATTER
             if (ARRANGEMENT == WORDS_IN_A_ROW) {  // only n = 0 reaches this line, and moves all pieces at once
                 if (is_there[0]) {
                     move_row(src_offset, dst_offset);

@@ -324,11 +324,11 @@ def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, d
 @pytest.mark.parametrize(
     ("src", "dst", "arrangement"),
     [
-        ("f32[8,64]{strides=(67,1),offset=3}", "f32[8,64]", WORDS_IN_A_ROW),
         ("f32[8,64]", "f32[8,64]{strides=(67,1),offset=3}", WORDS_IN_A_ROW),
-        ("f32[8,72]{strides=(75,1),offset=3}", "f32[8,72]", WORDS_APART),  # 18 quads a row, not a multiple of 4
-        ("f32[8,64]{strides=(131,2)}", "f32[8,64]", WORDS_APART),
-        ("f32[16,4,4]{strides=(1,31,1)}", "f32[16,4,4]", WORDS_APART),  # pieces one word apart
+        ("f32[8,64]{strides=(67,1),offset=3}", "f32[8,64]", WORDS_APART),  # a gather
+        ("f32[8,72]", "f32[8,72]{strides=(75,1),offset=3}", WORDS_APART),  # 18 quads a row, not a multiple of 4
+        ("f32[8,64]", "f32[8,64]{strides=(131,2)}", WORDS_APART),
+        ("f32[16,4,4]", "f32[16,4,4]{strides=(1,31,1)}", WORDS_APART),  # pieces one word apart
     ],
 )
 def test_quads_of_rows_that_begin_anywhere_go_together(src, dst, arrangement):

@@ -26,8 +26,8 @@ PIECES_EACH = 4
 WORDS_APART, WORDS_REVERSED, WORDS_IN_A_ROW = 0, 1, 2
 """ARRANGEMENT: how the four words of one 128-bit load or store lie on the other side.
 
-Apart: ``lane_stride`` from one to the next. Reversed, in a gather: one 128-bit load of a flip. In a row: the 16 words
-of an invocation's four pieces are adjacent, and begin at any word.
+Apart: ``lane_stride`` from one to the next. Reversed, in a gather: one 128-bit load of a flip. In a row, in a scatter:
+the 16 words of an invocation's four pieces are adjacent, and begin at any word.
 """
 
 SHORT_ROWS_WORDS = 1024

@@ -383,7 +383,8 @@ def walking_kernel(
     neighbours = limits.choices.neighbours
     each = _pieces_each(push["pieces"], limits.choices)
     together = _together(axes, each) if neighbours and each > 1 else None
-    if together and each == PIECES_EACH and _are_in_a_row(shader, together[0], push.get("lane_stride", 0)):
+    is_scatter = shader == "strided_scatter_128"
+    if is_scatter and together and each == PIECES_EACH and _are_in_a_row(together[0], push["lane_stride"]):
         arrangement = WORDS_IN_A_ROW
     constants = {
         "NEIGHBOURS": neighbours,
@@ -396,10 +397,9 @@ def walking_kernel(
     return strided_kernel(shader, together or axes, constants, push, windows, limits, each=each)
 
 
-def _are_in_a_row(shader: str, pieces: Axis, lane_stride: int) -> bool:
-    """True if single words are contiguous, within a quad and from one quad to the next along ``pieces``."""
-    quads_and_words = {"strided_gather_128": (4, 1), "strided_scatter_128": (1, 4)}
-    return lane_stride == 1 and (pieces.src, pieces.dst) == quads_and_words.get(shader)
+def _are_in_a_row(pieces: Axis, lane_stride: int) -> bool:
+    """True if a scatter stores contiguous words, of a quad and from one quad to the next along ``pieces``."""
+    return lane_stride == 1 and (pieces.src, pieces.dst) == (1, 4)
 
 
 def _pieces_each(pieces: int, choices: Choices) -> int:
