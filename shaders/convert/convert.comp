@@ -59,8 +59,8 @@ void load_pairs(uvec2 place) {
 const uint MAX_WORDS = 4 * MAX_PLANES;
 uint run[MAX_WORDS];
 
-// With IN_ROW and a source of 8 or 16 bits: the runs of all quads of an invocation are loaded at once, 16 bytes or more from a
-// multiple of 16 bytes.
+// The runs of all quads of an invocation are loaded at once: 16 bytes or more, which begin at a multiple of 16 bytes. Only with
+// IN_ROW and source elements of 8 or 16 bits.
 layout(constant_id = 11) const bool LOADS_ROW = false;
 uint row[MAX_WORDS];
 

@@ -1,4 +1,4 @@
-// Compares the elements of two sources: pred, the byte 1 where they are equal numbers, otherwise 0. Any two types, any strides.
+// Compares the elements of two sources of any two types and strides. The result is pred: 1 where both are equal numbers, else 0.
 //
 // Numbers are compared exactly: s64 2^53 + 1 does not equal f64 2^53. -0.0 equals 0.0, and NaN equals nothing.
 // axes[k].pairs.x is the stride of axis k in the second source.

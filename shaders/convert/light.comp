@@ -47,7 +47,7 @@ uint integer_of(float element, float alpha) {
     return alpha > 0.0 ? count : 0u;
 }
 
-// The bits of an element times its alpha, or divided by it.
+// Maps the bits of an element: an integer to its light times alpha, or light divided by alpha to an integer.
 uint mapped(uint bits, uint alpha) {
     if (SRC_BITS == 32u) {
         return integer_of(uintBitsToFloat(bits), TIMES_ALPHA ? uintBitsToFloat(alpha) : 1.0);

@@ -21,7 +21,7 @@ layout(push_constant) uniform Dispatch {
     uint u_base, v_base;  // offset of the first sample of each chroma
     uint src_row, dst_row;  // bytes from row to row
     uint dst_plane;  // bytes from plane to plane
-    uint last_chunk;  // number of a row's last chunk if that has only two pixels (two more are computed and discarded); else 2^32 - 1
+    uint last_chunk;  // number of a row's last chunk if it has only two columns (two more are computed and discarded); else 2^32 - 1
     int zero, min_luma, luma, v_to_r, u_to_g, v_to_g, u_to_b;
 } dispatch;
 

@@ -5,7 +5,7 @@
 // digit a Digit, then its terms; the terms of the source, and those of the destination.
 // CONVERT: converts the type of elements, with scales (scales.glsl). After the terms of both sides there are PairTerms, then the
 // terms for the position of the source's scale and those for the destination's.
-// f32[3,5]{1,0:T(2,2)}, element (2, 3): numbers 2, 3, then a div 2 = 1, b div 2 = 1, a mod 2 = 0, b mod 2 = 1; the offset is
+// f32[3,5]{1,0:T(2,2)}, element (2, 3): numbers a = 2, b = 3, then a div 2 = 1, b div 2 = 1, a mod 2 = 0, b mod 2 = 1; the offset is
 // 12 * 1 + 4 * 1 + 2 * 0 + 1 * 1 = 17.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -37,7 +37,7 @@ struct Program { uint axes, digits, src_terms, dst_terms; };  // how many there 
 struct Split { uint number, size; uvec2 divide_by_size; };    // of an axis
 struct Digit { uint terms, constant, modulus, divisor; uvec2 divide_by_modulus, divide_by_divisor; };  // modulus 0: none
 struct Term { uint number, coefficient; uvec2 unused; };
-struct PairTerms { uint src_terms, dst_terms; uvec2 unused; };  // of the positions of both pairs
+struct PairTerms { uint src_terms, dst_terms; uvec2 unused; };  // how many terms the positions of both pairs have
 
 Program program_of(uvec4 row) { return Program(row.x, row.y, row.z, row.w); }
 Split split_of(uvec4 row) { return Split(row.x, row.y, row.zw); }

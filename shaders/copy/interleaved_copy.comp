@@ -1,13 +1,15 @@
 // Copy of rows of pixels between two ways to store their channels: interleaved in one row, or in one row each.
 //
-// Each side has ROWS rows, `plane_stride` elements apart. A row interleaves WIDTH channels of every pixel:
+// Each side has SRC_ROWS or DST_ROWS rows, `plane_stride` elements apart. A row interleaves SRC_CHANNELS or DST_CHANNELS channels of
+// every pixel:
 //   pixels to planes      SRC_ROWS 1, SRC_CHANNELS 3; DST_ROWS 3, DST_CHANNELS 1
 //   planes to pixels      SRC_ROWS 3, SRC_CHANNELS 1; DST_ROWS 1, DST_CHANNELS 3
 //   columns to rows of 9  SRC_ROWS 9, SRC_CHANNELS 1; DST_ROWS 1, DST_CHANNELS 9, for narrow elements
 //   every second element  SRC_ROWS 1, SRC_CHANNELS 2; DST_ROWS 1, DST_CHANNELS 1: the first of two channels
 //   a flip, or a row that begins in the middle of a word: all 1; with BACKWARDS the source is walked from its other end
 // An invocation copies a chunk of a row: four groups, or one group where a GPU would otherwise have too few invocations. A group has
-// as many pixels as a word has elements, so it is WIDTH words in each row. Axis 0 counts chunks; dispatch.row_size is in pixels.
+// as many pixels as a word has elements, so a row has one word of it for each channel that the row interleaves. Axis 0 counts chunks;
+// dispatch.row_size is in pixels.
 //
 // Rows may begin anywhere. A chunk of the destination begins at the word that contains its first element; the first `outside`
 // elements of that word come before the row. With one channel, loads begin `outside` pixels earlier. With several channels, each
@@ -25,8 +27,8 @@ layout(constant_id = 2) const uint SRC_CHANNELS = 3;  // at most MAX_CHANNELS
 layout(constant_id = 3) const uint DST_ROWS = 3;
 layout(constant_id = 4) const uint DST_CHANNELS = 1;
 layout(constant_id = 5) const bool BACKWARDS = false;
-// WHOLE_LOADS: rows of the source are whole chunks and begin at multiples of GROUPS words. WHOLE_STORES: rows of the destination
-// are and do. With one group, both are set or neither is.
+// WHOLE_LOADS: rows of the source are whole chunks and begin at multiples of GROUPS words. WHOLE_STORES: the
+// same of the rows of the destination. If GROUPS is 1, both are set or neither is.
 layout(constant_id = 6) const bool WHOLE_LOADS = false;
 layout(constant_id = 7) const bool WHOLE_STORES = false;
 layout(constant_id = 8) const bool FULL = false;  // every invocation of every group has a chunk

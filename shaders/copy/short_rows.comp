@@ -2,8 +2,8 @@
 // and are columns of the source: element r of row n is element n + r * lane_stride of the source.
 //
 // interleaved_copy.comp can copy these rows too. There an invocation stores the ROW words of a block, so neighbouring invocations
-// store words that are ROW apart. Here they load and store neighbouring words: by a model of a GPU's memory 1.00 of the speed of
-// copy in place of 0.45. As a form of that kernel it would need 38 of its 60 lines again, and a second `main` there.
+// store words that are ROW apart. Here they load and store neighbouring words: a model of a GPU's memory gives 1.00 of
+// the speed of a copy, not 0.45. As a variant of that kernel, this one would still need 38 of its 60 lines, and a second `main`.
 //
 // A block has as many rows as a word has elements. So it is ROW words on both sides, and shares no word with another block. Axis 0
 // counts blocks.

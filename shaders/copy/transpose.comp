@@ -5,8 +5,8 @@
 // one continues the inner one in the destination: where the inner axis ends, the source jumps. Axis b may be two axes as well
 // (B_JUMPS); then the destination jumps. All other axes are those of axes.glsl; a group has `deep` of their indices along z.
 // Strides may be negative: sums wrap modulo 2^32 and are divided afterwards.
-// A kernel that picks elements out of words one by one, such as interleaved_copy.comp, is slower: with such a block a transpose of
-// u8 8192x8192 or s16 4096x4096 takes 1.09 of the time on llvmpipe, and has 4 % more instructions on a Mali-G610.
+// A kernel that picks elements out of words one by one, such as interleaved_copy.comp, is slower: with blocks of this size, a
+// transpose of u8 8192x8192 or s16 4096x4096 takes 1.09 times as long on llvmpipe, and has 4 % more instructions on a Mali-G610.
 // ALIGNED: sizes, strides and bases are multiples of 16 bytes, and all loads and stores are of 16 bytes.
 //   4x4 of a 4096x4096 transpose: reads src[4096 * a + b .. b + 3] for a..a+3, writes dst[4096 * b + a .. a + 3] for b..b+3.
 // Otherwise rows begin anywhere. This kernel writes the whole words of each row of the destination, and element_copy.comp the
@@ -74,12 +74,13 @@ const uint ROWS = A_BLOCK;
 const uint READ_ROWS = ROWS;
 #else
 const uint ROWS = A_BLOCK + LANES;
-const uint READ_ROWS = ROWS - 1;  // the last row needs no word to be written
+const uint READ_ROWS = ROWS - 1;  // no word that is written needs the last row
 #endif
 
 uvec4 rows[ROWS];
 
-// Runs of 9 along b, 256 apart in the destination and 16 from run to run: element 20 is 2 of run 2, at 20 * 256 + 2 * (16 - 9 * 256).
+// Along b, runs of 9 elements, 256 apart in the destination; each run begins 16 after the run before it: element 20 is element 2 of
+// run 2, at 20 * 256 + 2 * (16 - 9 * 256).
 // `header` divides by the length of a run of axis a, and of axis b.
 uint along_a(uint a) {
     return a * dispatch.a_src + (A_JUMPS ? multiply_shift(a, header.divide_by_first) * dispatch.a_jump : 0u);
@@ -134,7 +135,8 @@ void write_row(uint n, uint row, uint a, uint end) {
 
 #else
 
-// Loads the words of the elements from b on. Words beyond the row are neither read nor written.
+// Loads the words of the elements from b on. In place of words past the end of the row it loads the last word of the row again; what
+// these become is never written.
 void read_row(uint n, uint row, uint b) {
     uint first = (row + b) / LANES * ELEMENT_WORDS;
     uint last = (row + dispatch.b_size - 1) / LANES * ELEMENT_WORDS + ELEMENT_WORDS - 1;

@@ -10,7 +10,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(constant_id = 8) const bool BY_PIXELS = false;  // the pixels of the destination are adjacent too; else its columns are
+layout(constant_id = 8) const bool BY_PIXELS = false;  // pixels are adjacent in the destination too; else the columns of each channel are
 layout(constant_id = 9) const bool WHOLE_QUADS = false;  // all quads of the destination are whole and aligned; else each element is a word
 
 #include "crops.glsl"
@@ -139,7 +139,8 @@ void write_line(uint at, uint bits[BOX_COLUMNS * MAX_CHANNELS]) {
     }
 }
 
-// Writes up to ROWS rows of a box. Rows 4 to 6 of 7, with three channels: 36 elements in four columns.
+// Writes four columns of up to ROWS rows of a box. With ROWS 4 and a box of 7 rows, an invocation that begins at row 4 writes rows 4
+// to 6: with three channels, 36 elements.
 void write_lines(uint dst_offset) {
     uint row = row_of_box;
     uint end = min(row + ROWS, dispatch.box_rows);

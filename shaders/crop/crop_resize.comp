@@ -22,7 +22,8 @@ layout(constant_id = 8) const uint TAPS = 0;  // taps of every row of both table
 layout(constant_id = 9) const uint PIXELS = 0;  // how pixels are stored in the source: PIXELS_... in shared_constants.glsl
 layout(constant_id = 12) const bool CHANNELS_BACKWARDS = false;  // the first channel is the last byte of a pixel
 
-// Such products can be added without a test: linear weights are never negative, and integers are never -0.0 or infinite.
+// With two taps and integers, every product can be added without the test for a weight of zero (taps.glsl): linear weights are never
+// negative, and integers are never -0.0 or infinite.
 #define ALL_ADD (TAPS == 2u && is_integer(SRC_TYPE))
 #define SHIFTED_SLOT 1u  // integers that are summed along one axis only are not shifted before the sum
 #include "crops.glsl"
@@ -268,7 +269,8 @@ uvec2 element_bits(Walk walk) {
     return converted_channel(sum, line, 0u);
 }
 
-// Writes up to ROWS rows of one column. Rows 4 to 6 of 7, with three channels: nine elements.
+// Writes up to ROWS rows of one column of a box. With ROWS 4 and a box of 7 rows, an invocation that begins at row 4 writes rows 4
+// to 6: with three channels, nine elements.
 void write_rows(uint piece) {
     if (piece >= dispatch.pieces) {
         return;

@@ -9,7 +9,7 @@ layout(local_size_x = GROUP_SIZE) in;
 #include "buffers.glsl"
 
 layout(constant_id = 7) const uint CHANNELS = 1;  // channels of a pixel that an invocation computes: 1 to 4
-layout(constant_id = 10) const bool ALL_CHANNELS = false;  // all channels are these CHANNELS; no other axis changes the scales
+layout(constant_id = 10) const bool ALL_CHANNELS = false;  // an invocation has all channels of a pixel, and scales differ only along the channels
 layout(constant_id = 11) const uint ROWS = 1;  // consecutive rows that an invocation computes
 
 #define PUSH_CHANNELS
@@ -25,7 +25,7 @@ uint end_inside(uint range) { return range >> END_BIT & TAP_BITS; }
 
 bool is_inside(uint tap, uint range) { return tap >= first_inside(range) && tap < end_inside(range); }
 
-// See axes.glsl.
+// axes.glsl says how the parameters become these structs.
 struct Header {
     uint rank, fill_at;                // fill_at: index in `words` of the fill of channel 0
     uint column_taps, row_taps;        // of a row of each table
@@ -42,7 +42,7 @@ struct Axis {
     uvec2 divide_by_size, divide_by_dst_stride;
     uint row_step;
     uvec2 pairs;
-    uint channel_and_row_step;  // among the channels of fill and, from ROW_BIT on, among the rows of a box
+    uint channel_and_row_step;  // how far a step moves among the channels of fill and, from bit ROW_BIT on, among the rows of a box
 };
 #define BOXES
 #include "axes.glsl"

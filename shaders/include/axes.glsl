@@ -25,9 +25,9 @@ layout(constant_id = 15) const uint RANK = 0;
 #include "shared_constants.glsl"
 #include "division.glsl"
 
-// The parameters begin with a Header and the axes. Plans give their values by the names of these members, and the build reads the
-// order from the SPIR-V: that of every struct that a function makes of rows. Rows are loaded whole; some compilers load the
-// members of a struct in a buffer word by word.
+// The parameters begin with a Header and the axes. Plans give values to these members by name; the build reads the order of the
+// members from the SPIR-V, for every struct that a function makes of rows, as header_of does. Rows are loaded whole, because some
+// compilers load the members of a struct in a buffer word by word.
 #ifndef BOXES
 struct Header { uint rank; uvec3 unused; uvec2 divide_by_first, divide_by_second; };  // two divisions that some kernels need
 
@@ -100,7 +100,7 @@ struct Walk {
 #endif
 #ifdef BOXES
     uvec2 table_row;  // the current rows in the tables of columns and of rows
-    uint channel_and_row;  // the channel and, from ROW_BIT on, the row of its box
+    uint channel_and_row;  // the channel and, from bit ROW_BIT on, the row in the box
 #endif
 };
 

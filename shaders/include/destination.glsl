@@ -13,7 +13,7 @@ layout(constant_id = 1) const bool OWN_WORDS = false;
 
 uvec2 element_bits(Walk walk);
 
-// The walk to the element at an offset of the destination; false if there is none.
+// Finds the walk to the element at an offset of the destination. Returns false if there is no element.
 bool walk_to_offset(uint offset, out Walk walk) {
     walk = walk_start();
     if (offset < dispatch.dst_base) {

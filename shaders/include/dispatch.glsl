@@ -10,7 +10,7 @@ layout(push_constant) uniform Dispatch {
 #if defined(FILL)
     uint low;  // bits of the element to write, or of its lower word; there is no source
 #elif defined(PUSH_DIGITS)
-    uint src_base_or_low;  // `low` if constant FILL is set
+    uint src_base_or_low;  // `low` if the constant FILLS is set
 #else
     uint src_base;
 #endif

@@ -17,7 +17,7 @@ layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint ROUNDING = 0;  // a rounding and flags of shared_constants.glsl
 layout(constant_id = 5) const uint STEPS = 0;
 
-// Constants when the pipeline is created.
+// Both are constants when the pipeline is created.
 #define SRC_WIDTH width_of(SRC_TYPE)
 #define DST_WIDTH width_of(DST_TYPE)
 
@@ -27,8 +27,8 @@ bool has(uint step) { return (STEPS & step) != 0u; }
 // an error of six units in the last place of `ratio` never changes how a quotient is rounded, not even next to the
 // middle of two f32 or a power of two.
 //
-// The remainder is a minus the product of the significands of ratio and b. In units of that product a, which has 8 bits, is a
-// multiple of 2^38; so modulo 2^32 the remainder is the negated product.
+// The remainder is `a` minus the product of the significands of `ratio` and `b`. In the units of that product, `a` is a multiple of
+// 2^38, because it has only 8 bits; so modulo 2^32 the remainder is the negated product.
 // 3 / 0.75, ratio 4 - 2^-22: significand 0xFFFFFF, remainder -(0xFFFFFF * 0xC00000) = 0xC00000 modulo 2^32, which is once the
 // significand of b: `off` is 1.
 float short_quotient(float a, float b) {

@@ -7,8 +7,8 @@
 // how many bits elements, products and the sum are shifted right (the sum to nearest, halves up), and the width of the
 // unsigned integer to which the sum is clamped (0: not clamped). Pillow, whose weights are multiples of 2^-22: 0, 0,
 // 22, 8. The shifts apply to the last slot: sums along inner slots are exact, and are the elements of the last slot.
-// A row of a table fills whole rows of `parameters` with the weights of its taps and then the source offset of the first tap. Three
-// taps fill one.
+// A row of a table fills whole rows of `parameters` with the weights of its taps and then the source offset of the first tap. With
+// three taps it fills one row of `parameters`.
 // This file depends on scales.glsl and the global declaration of `parameters` (rows of uvec4).
 
 layout(constant_id = 6) const uint SLOTS_AND_KIND = 1;

@@ -90,9 +90,9 @@ uint narrow_of_f32(uint bits, uint type, bool saturate) {
     uint beyond = largest_of(type) + 1u;
     int in_place = int(magnitude);  // becomes the element's bits without sign, with to_right more fraction bits
     if (saturates(type)) {
-        // In these units the smallest normal number is 0x800000. A smaller number is scaled and truncated, with the last bit set
-        // if anything was lost; that exceeds its rebiased bits, which lack the leading 1. f16: 2^-14 * 2^37 is 2^23. Denormals of
-        // f32 are far smaller and become 0, flushed or not.
+        // In these units the smallest normal number is 0x800000. A smaller number is scaled and truncated, and the last bit is set
+        // if anything was lost. The result exceeds the rebiased bits of that number, which lack the leading 1, so `max` takes it.
+        // f16: 2^-14 * 2^37 is 2^23. Denormals of f32 are far smaller and become 0, flushed or not.
         uint smallest = (128u - bias_of(type)) << 23;
         precise float scaled = uintBitsToFloat(min(magnitude, smallest)) * uintBitsToFloat((149u + bias_of(type)) << 23);
         int cut = int(scaled);

@@ -2,9 +2,9 @@
 // first the pieces of a row, then the blocks, then the indices of the outer axes.
 //
 // number = (outer * blocks + block) * pieces + piece; with 480 pieces and 135 blocks, 65,281 is piece 1 of block 1 of outer 1:
-// 65,281 = (1 * 135 + 1) * 480 + 1. dispatch.row_pieces is the pieces of a row, dispatch.blocks the blocks.
+// 65,281 = (1 * 135 + 1) * 480 + 1. dispatch.row_pieces is the number of pieces in a row, dispatch.blocks that of blocks.
 //
-// Both divisions are in the header of axes.glsl; there is no division by 1.
+// The header of axes.glsl has multiplier and shift of both divisions; a division by 1 is left out.
 
 struct Place {
     uint piece, block, outer;

@@ -64,7 +64,7 @@ uint load_weights(uint row, uint taps, out NUMBER of_row[MAX_TAPS_OF_ROWS]) {
 }
 
 #ifdef CELLS
-uvec2 cells[2];  // along the inner slots
+uvec2 cells[2];  // for each inner slot: the source offset of the first cell, and the distance from cell to cell
 
 // Loads the cells along axis k from the first two rows of its table, or from its only row. Returns the source offset of the first
 // cell, and the distance from cell to cell.
