@@ -1,4 +1,4 @@
-"""Offers, the functions by which a library does one workload for each measure; peers, the libraries that make them."""
+"""Offers, a library's functions that do one workload, one for each measure; peers, the libraries that make offers."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class StridedCopy(NamedTuple):
 
     @classmethod
     def of(cls, workload: Workload) -> Self | None:
-        """The move that a workload is; None if it is none."""
+        """The strided copy that a workload does; None if it does something else."""
         case = workload.case
         if case is None or case.op != "reorder" or not workload.is_row_major or arguments(case):
             return None
@@ -143,7 +143,7 @@ class StridedCopy(NamedTuple):
 
 
 def sampling(case: Case) -> tuple[str, bool]:
-    """The mode of a resample in restride's words, and whether it antialiases; with ``like``, as its library does."""
+    """The mode of a resample in restride's words, and True if it antialiases; with ``like``, what that library does."""
     like, mode = case["like"], case.word("mode")
     if like is None:
         return mode, case["antialias"] == "yes"
@@ -157,7 +157,7 @@ def is_of_pixels(case: Case) -> bool:
 
 
 def factor_and_addend(case: Case) -> tuple[Array, Array | None]:
-    """The numbers by which elements are multiplied and that are added then, f32; for each channel or for all."""
+    """The f32 factor of elements, and what is then added, None for nothing: one number for each channel or for all."""
     numbers = arguments(case)
     factor = np.asarray(numbers.get("src_scale", 1), np.float32) / np.asarray(numbers.get("dst_scale", 1), np.float32)
     return np.asarray(factor), numbers.get("dst_zero_point")

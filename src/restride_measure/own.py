@@ -77,7 +77,7 @@ def destination(workload: Workload, device: Device) -> rs.Tensor | None:
 
 
 def operation_of(workload: Workload) -> OperationCall:
-    """The call to measure; calls with new sizes restart with each new operation."""
+    """The function to measure. If its calls have new sizes each, every such function begins with the largest sizes."""
     task = workload.task
     if isinstance(task, PixelValues):
         return lambda x, _: task.processor([[image] for image in x], "restride", device=x.device)["pixel_values"]
@@ -150,7 +150,7 @@ def _new_images(case: Case, _times: int) -> OperationCall:
 
 
 def _photos(case: Case, times: int, *, are_new: bool) -> OperationCall:
-    """``times`` packed photographs, each a call; each is smaller than the one before, also from call to call."""
+    """Crop and resize ``times`` packed photographs, one by one; with ``are_new`` each is smaller than the last one."""
     sizes: Iterator[tuple[int, ...]] = crops(case.src.sizes)
     named = case.operation.keywords(case)
     one = case.dst.sizes

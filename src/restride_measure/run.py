@@ -1,8 +1,8 @@
 """Run workloads: check every column against restride's result, then measure the columns in turn, round by round.
 
 Work that moves elements or rounds once has one right answer, bit for bit. Sums have a tolerance: for floats, how far
-f32 roundings can drive two correct libraries apart; for integers 1, because each library rounds at its end, some after
-fixed-point weights.
+f32 roundings can drive two correct libraries apart; for integers 1, because each library rounds its results, some after
+sums with fixed-point weights.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def columns_of(workload: Workload, device: Device, peers: Mapping[str, Peer]) ->
 
 
 def _moved(workload: Workload, source: Array) -> Array | None:
-    """The right result of a workload that copies elements as they are; None of others."""
+    """The right result of a workload that copies elements as they are; None for other workloads."""
     case = workload.case
     if case is None or case.op != "reorder" or case.src.dtype != case.dst.dtype or case["permute"] is not None:
         return None
@@ -201,7 +201,7 @@ def _results(offer: Offer) -> Iterator[Array]:
     """Yield the result of one call of ``resident``, then of one call of ``numpy``, if the offer has them."""
     if offer.resident is not None:
         if offer.result is None:
-            raise TypeError("an offer that is checked has a result")
+            raise TypeError("an offer with resident must have result, which is checked")
         offer.resident()
         yield offer.result()
     if offer.numpy is not None:
@@ -264,7 +264,7 @@ def tolerance(workload: Workload) -> float:  # noqa: PLR0911 - one for each oper
     gain = float(np.max(numbers.get("src_scale", 1.0)) / np.min(numbers.get("dst_scale", 1.0)))
     match case.op:
         case "reorder" if "dst_zero_point" in numbers:
-            # Each side rounds four times numbers of up to 255 * gain.
+            # Each side rounds numbers of up to 255 * gain, four times each.
             return 8 * HALF_UNIT * 255 * gain
         case "resample" if not case.src.dtype.is_float:
             return 1.0

@@ -97,16 +97,16 @@ WORK: Mapping[str, Mapping[str, str]] = {
 }
 """The work for each choice, by name: cases of a source with ``$N`` rows and columns, or as many bytes.
 
-Boxes are sixteen, which overlap, of pixels of four channels. Odd sizes are those whose rows hardly ever begin at the
-start of a word. A result of 224 x 224 is too small to occupy a large GPU fully.
+There are sixteen boxes, which overlap; their pixels have four channels. Odd sizes are those whose rows hardly ever
+begin at the start of a word. A result of 224 x 224 is too small to occupy a large GPU fully.
 """
 
 
 def work_for(device: DeviceInfo) -> Mapping[str, Mapping[str, str]]:
     """The work that is measured on a device.
 
-    ``elements`` is left out on GPUs: with neighbours an invocation of a resize computes eight elements, and Mesa's
-    compilers for AMD, Intel and Mali then keep registers in memory.
+    ``elements`` is left out on GPUs: by its candidate ``neighbours`` an invocation of a resize computes eight elements,
+    and Mesa's compilers for AMD, Intel and Mali then keep registers in memory.
     """
     return {choice: works for choice, works in WORK.items() if choice != "elements" or device.kind == "cpu"}
 
@@ -180,7 +180,9 @@ def tune(
     """
     runtime = device.runtime
     if not isinstance(runtime, VulkanRuntime):
-        raise UnsupportedError("kernels are chosen on the runtime vulkan; what is chosen holds on every runtime")
+        raise UnsupportedError(
+            f"device must be of the runtime vulkan, got {type(runtime).__name__}; the choices hold on every runtime"
+        )
     info, limits = runtime.info, runtime.limits
     usual = Choices.usual(info.kind, info.driver_version, info.vendor_id)
     by_device, awake = has_clock(device), keep_awake(device)

@@ -70,7 +70,7 @@ SHAPES = 1009
 def crops(sizes: Sizes) -> Iterator[Sizes]:
     """Yield sizes that are new at every call: each has one row and column less than the last.
 
-    (1024, 768), (1023, 767), ...; after ``SHAPES`` of them they repeat.
+    (1024, 768), (1023, 767), ...; they repeat after ``SHAPES`` of them, or where a size would be 0.
     """
     rows, columns = sizes[:2]
     for call in count():
@@ -125,7 +125,7 @@ class Workload:
 
     @property
     def case(self) -> Case | None:
-        """The case, if a call is one of it."""
+        """The case, if a call of the workload is one call of the case; else None."""
         return self.task if isinstance(self.task, Case) and not self.how else None
 
     @property

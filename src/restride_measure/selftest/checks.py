@@ -188,11 +188,13 @@ def _require_room(device: Device, nbytes: int) -> None:
     """Raise NotRun if the memory of the device, or of the host where it is the same, has no room."""
     heap = device.info.heap_bytes
     if heap < 1.2 * nbytes:
-        raise NotRun(f"the device has {heap / 2**30:.1f} GiB, and it takes {1.2 * nbytes / 2**30:.1f}")
+        raise NotRun(f"the device has {heap / 2**30:.1f} GiB, and this check needs {1.2 * nbytes / 2**30:.1f}")
     if device.info.kind != "discrete" and hasattr(os, "sysconf"):
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         if free < 1.5 * nbytes:
-            raise NotRun(f"the machine has {free / 2**30:.1f} GiB free, and it takes {1.5 * nbytes / 2**30:.1f}")
+            raise NotRun(
+                f"the machine has {free / 2**30:.1f} GiB free, and this check needs {1.5 * nbytes / 2**30:.1f}"
+            )
 
 
 def _filled(device: Device, rows: int, columns: int) -> tuple[rs.Tensor, Callable[..., npt.NDArray[np.uint8]]]:
@@ -215,7 +217,7 @@ def _filled(device: Device, rows: int, columns: int) -> tuple[rs.Tensor, Callabl
 
 
 def _places(rows: int, columns: int) -> list[tuple[int, int]]:
-    """First rows and columns of windows: the corners, beside 2^31 and 2^32 elements, and random ones."""
+    """The first row and column of each window: at the corners, at elements 2^31 and 2^32, and at random places."""
     last_row, last_column = rows - _WINDOW, columns - _WINDOW
     places = [(0, 0), (last_row, 0), (0, last_column), (last_row, last_column)]
     edges = (edge for edge in (1 << 31, 1 << 32) if edge < rows * columns)

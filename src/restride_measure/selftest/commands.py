@@ -67,7 +67,7 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument("--out", metavar="FILE", type=Path, default=Path("restride-selftest.json"), help=text)
     text = "small sizes and few cases, to see in a moment if it works"
     parser.add_argument("--small", action="store_true", help=text)
-    text = "draws the cases of ci, as the file of another selftest names it (default: another one each time)"
+    text = "number that draws the cases of ci; the file of a selftest names it (default: a new one each time)"
     parser.add_argument("--seed", type=whole_number("seed", 0, (1 << 32) - 1), metavar="N", help=text)
     parser.add_argument("--table", metavar="FILE", type=Path, nargs="+", help="only print the table of these files")
 
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         return Exit.OK
     path: Path = arguments.out
     if path.suffix.lower() != ".json":
-        raise UsageError(f"--out is a .json file, the page lies beside it; not {str(path)!r}")
+        raise UsageError(f"--out must be a .json file, beside which the page is written, got {str(path)!r}")
     files = path, path.with_suffix(".html")
     require_places(*files)
     require_unlinked(files[1])
@@ -130,7 +130,7 @@ class _Selftest:
                 return
 
     def _answer(self, row: Row, seconds: float) -> dict[str, Any]:
-        """Run a part in a process of its own; its answer, with a problem if it crashed or did not end in time."""
+        """Run a part in a process of its own; returns its answer, with a problem if it crashed or took too long."""
         answer: dict[str, Any] = {"problems": []}
         try:
             with Progress(None, sys.stderr, f"{row.title}: ") as bar:
@@ -178,7 +178,7 @@ def run_part(name: str, job: dict[str, Any], step: Callable[[str], None]) -> tup
     """Run a part in another process; returns its answer, and how the process ended if it failed after answering.
 
     Raises:
-        WorkerDied: it crashed, or was killed because it had not answered ``GRACE`` after its time.
+        WorkerDied: the process crashed, or was killed because it had not answered ``GRACE`` seconds after its time.
     """
     most = job["seconds"] + GRACE
     process = JsonProcess((*COMMAND, name), inherited())

@@ -27,7 +27,7 @@ class Fault:
 class Part:
     """The result of a part of the selftest: rows of the record, whose group is the part's name.
 
-    text: lines for the terminal. device: what the part ``device`` found, the public facts of it.
+    text: lines for the terminal. device: the public facts about the device, which the part ``device`` finds.
     """
 
     outcomes: Sequence[Outcome]
@@ -67,7 +67,7 @@ class Job:
         """The device, opened at the first use.
 
         Raises:
-            DeviceNotFound: there is none.
+            DeviceNotFound: there is no such device.
         """
         return Device(self.selector, "vulkan")
 

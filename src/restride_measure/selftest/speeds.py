@@ -233,7 +233,7 @@ def calls(job: Job) -> Part:
 
 
 def ttc57(job: Job) -> Part:
-    """Transpositions of the benchmark's group ttc57, the first shape of each permutation first, and their bits."""
+    """Measure the benchmark's group ttc57, the first shape of each permutation first, and check the results."""
     device, rounds = job.device, _rounds(job, FEW_ROUNDS)
     everything = transpositions(job.is_small)
     order = [*everything[::3], *everything[1::3], *everything[2::3]]

@@ -40,7 +40,7 @@ def test_wrong_bytes_and_transpositions_are_problems(monkeypatch):
 
 
 def test_without_room_or_torch_a_part_says_so(monkeypatch):
-    with pytest.raises(NotRun, match=r"the device has .* GiB, and it takes 12.0"):
+    with pytest.raises(NotRun, match=r"the device has .* GiB, and this check needs 12.0"):
         checks.large(job(is_small=False))
     monkeypatch.setattr(checks, "find_spec", lambda _: None)
     with pytest.raises(NotRun, match="torch is not installed"):

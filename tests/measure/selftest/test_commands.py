@@ -337,6 +337,6 @@ def test_without_a_driver_the_files_say_so(tmp_path):
 @pytest.mark.parametrize("out", ["out.txt", "out", "out.html"])
 def test_the_file_is_json_and_that_is_said_before_the_run(out, tmp_path, capsys):
     assert main(["selftest", "--out", str(tmp_path / out)]) == Exit.USAGE
-    assert "--out is a .json file" in capsys.readouterr().err
+    assert "--out must be a .json file" in capsys.readouterr().err
     assert main(["selftest", "--out", str(tmp_path / "none" / "out.json")]) == Exit.USAGE
     assert list(tmp_path.iterdir()) == []
