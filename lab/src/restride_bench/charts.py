@@ -183,7 +183,7 @@ def _times(outcome: Outcome, measure: Measure) -> str:
 
 
 def _words_of(record: Record, measure: Measure) -> str:
-    """What was measured, and of how many rounds."""
+    """What was measured, and in how many rounds."""
     return f"{TITLES[measure].partition(': ')[2]}; {rounds_text(record.options['repeat'])}"
 
 

@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     if any(map(is_scale, keywords)):
         return _run_scale(arguments, keywords)
     if arguments.whole:
-        raise UsageError(f"--whole is of -k {SCALE}")
+        raise UsageError(f"--whole goes with -k {SCALE} only")
     if arguments.growth is not None:
         chosen = [each for each in growth(arguments.small) if _is_any(keywords, each.group, each.name)]
     else:
@@ -158,7 +158,7 @@ def _run_scale(arguments: argparse.Namespace, keywords: Sequence[str]) -> int:
     if not all(map(is_scale, keywords)):
         raise UsageError(f"-k {SCALE} goes with no other workloads: it measures files")
     if arguments.seconds is not None:
-        raise UsageError(f"--seconds is not of -k {SCALE}, whose parts are long")
+        raise UsageError(f"--seconds does not go with -k {SCALE}, whose parts are long")
     chosen = [
         part
         for part in parts(is_small=arguments.small, is_whole=arguments.whole, peers=arguments.peers)
@@ -166,7 +166,7 @@ def _run_scale(arguments: argparse.Namespace, keywords: Sequence[str]) -> int:
     ]
     charts.require_outputs(arguments.json, arguments.chart, arguments.growth)
     if arguments.chart is not None:
-        raise UsageError(f"-k {SCALE} has no --chart: --growth draws its growth")
+        raise UsageError(f"--chart does not go with -k {SCALE}; --growth draws how its time and memory grow")
     _require_each(keywords, [(SCALE, each.name) for each in chosen])
     if arguments.list:
         say("\n".join(f"{SCALE}: {part.name}; {part.source}\n{_goals(part)}" for part in chosen), has_lines=True)

@@ -142,7 +142,7 @@ def _goals(result: WorkloadTimes) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def mean_lines(results: Sequence[WorkloadTimes]) -> list[str]:
-    """A line for each group in ``MEAN_GOALS`` in which both sides were measured.
+    """A line for each group in ``MEAN_GOALS`` in which restride and the other column were measured.
 
     It has the geometric mean of restride's time over the other column's, and the number of workloads in the mean, those
     where the other column's bits were equal.

@@ -72,26 +72,26 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     """Print the table row by row; the exit code is 1 if a row exceeds its stated limit."""
     if arguments.picture is not None:
-        raise UsageError("--picture goes without --check")
+        raise UsageError("--picture does not go with --check")
     if arguments.markdown is not None and (arguments.like, arguments.k) != (None, None):
         raise UsageError("--markdown writes the page of all libraries: leave out --like and -k")
     images = arguments.images or _IMAGES
     judges, missing = judges_of(arguments.like)
     for package in missing:
-        tell(f"{package} is not installed, so nothing is said of it")
+        tell(f"{package} is not installed, and is left out")
     if arguments.markdown is not None and missing:
         raise UsageError(f"--markdown needs every library: pip install {' '.join(missing)}")
     if not judges:
         if arguments.like is not None and arguments.like not in JUDGES:
-            raise NothingSelected(f"{arguments.like} cannot be run here: its profile is its formulas")
+            raise NothingSelected(f"{arguments.like} is not run by this command: its profile is formulas only")
         raise NothingSelected("no library to compare with is installed")
     judges = [judge for judge in (each.of_rows(arguments.k or "") for each in judges) if judge.ways]
     if not judges:
-        raise NothingSelected(f"no mode and type has {arguments.k!r}")
+        raise NothingSelected(f"-k {arguments.k!r} is in no row's mode and type")
     for judge in judges:
         if not is_measured(judge.like, judge.version):
             installed = f"{judge.package} {judge.version} is installed"
-            print(f"{installed}; what is stated was measured with {measured(judge.like)}")
+            print(f"{installed}; the stated limits were measured with {measured(judge.like)}")
     rows: list[Row] = []
     with open_device(arguments) as device, Progress(steps_of(judges, images), sys.stderr) as progress:
         options = {"images": images, "seed": arguments.seed}

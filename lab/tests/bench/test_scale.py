@@ -149,7 +149,7 @@ def test_without_room_for_its_files_a_part_is_skipped(monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=70_000))
     said = []
     (result,) = scale.run([Part("part", VOLUME, (Way("one call", "one call"),), ())], {}, 1, said.append)
-    assert result.skipped.startswith("it takes 0.0 GB of files, and ")
+    assert result.skipped.startswith("the files need 0.0 GB, and ")
     assert [(each.verdict, each.message) for each in result.outcomes()] == [("SKIPPED", result.skipped)]
 
 

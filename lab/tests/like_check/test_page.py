@@ -110,13 +110,13 @@ def test_another_version_is_named(vulkan_device, capsys, monkeypatch):
     monkeypatch.setattr("restride_like_check.commands.judges_of", lambda _: ([replace(found, version="12.1.0")], []))
     assert main(asked) == 0
     said = capsys.readouterr().out
-    assert "Pillow 12.1.0 is installed; what is stated was measured with 13.0.0" in said
+    assert "Pillow 12.1.0 is installed; the stated limits were measured with 13.0.0" in said
     assert len(re.findall("^pillow ", said, re.MULTILINE)) == len(DIRECTIONS)
     row = row_of(replace(found, version="12.1.0"), found.ways[0], "down", 1, vulkan_device)
     assert "Installed: 12.1.0, where what is stated was measured with 13.0.0." in page([row])
     monkeypatch.setattr("restride_like_check.commands.judges_of", lambda _: ([found], []))
     assert main([*asked[:-1], "box u16 and more"]) == 5
-    assert "no mode and type has 'box u16 and more'" in capsys.readouterr().err
+    assert "-k 'box u16 and more' is in no row's mode and type" in capsys.readouterr().err
 
 
 def test_images_follow_from_their_number():
@@ -173,7 +173,7 @@ def test_contradictory_arguments_are_refused(capsys, tmp_path):
         assert main(["profiles", *arguments]) == 2
         assert message in capsys.readouterr().err
     assert main(["profiles", "--check", "--like", "directml"]) == 5
-    assert "its formulas" in capsys.readouterr().err
+    assert "formulas only" in capsys.readouterr().err
 
 
 def test_a_seed_draws_other_images_and_sizes():

@@ -79,8 +79,8 @@ def add_commands(commands: Commands) -> None:
         "--json",
         metavar="FILE",
         type=Path,
-        help="write the table; with --contract, one GPU of each maker in full, and GPUs that the file has and this "
-        "audit has not stay in it",
+        help="write the table; with --contract, only one GPU of each maker in full; if FILE exists, its GPUs that this "
+        "audit leaves out stay in it",
     )
     parser.add_argument(
         "--against", metavar="FILE", type=Path, help="JSON of an earlier audit: print what changed since"
@@ -124,7 +124,7 @@ def _against(before: Record, after: Record) -> RecordChanges:
     was, now = gpus_in(before), gpus_in(after)
     same = [gpu for gpu in now if gpu in was and was[gpu].figures["version"] == now[gpu].figures["version"]]
     for gpu in now.keys() & was.keys() - {*same}:
-        tell(f"{gpu}: another version than {was[gpu].figures['version']!r:.60}: only 128-bit accesses are compared")
+        tell(f"{gpu}: the driver is no longer {was[gpu].figures['version']!r:.60}: only 128-bit accesses are compared")
     return compare(replace(before, outcomes=tuple(known)), after, differences(same))
 
 

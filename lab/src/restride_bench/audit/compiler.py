@@ -1,13 +1,13 @@
 """Compile kernels with Mesa's compilers for GPUs that are not in this machine, and read the statistics.
 
-A driver opens a device that does not exist under a shim, which poses as the kernel's driver of a GPU. Such a device
+A shim poses as the kernel driver of a GPU; under it, Mesa's driver opens a device that does not exist. Such a device
 dispatches nothing, but it compiles pipelines, and ``VK_KHR_pipeline_executable_properties`` describes the result. A
 driver reads its variables once, and may end its process; so ``icd.py`` runs as a program, in a new process for each GPU
 and after each crash.
 
 ``tools/mesa26.sh`` unpacks Mesa 26 with its shims and the C library that it needs. Drivers for Arm's and Imagination's
-GPUs are in packages of arm64 only, and run in an emulator, qemu-aarch64. An installed RADV does for AMD's, which up to
-Mesa 25 needs no shim: ``RADV_FORCE_FAMILY`` names the GPU.
+GPUs are in packages of arm64 only, and run in an emulator, qemu-aarch64. For AMD's GPUs an installed RADV is enough;
+up to Mesa 25 it needs no shim, because ``RADV_FORCE_FAMILY`` names the GPU.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Key:
 class Figures:
     """The statistics of a kernel from a maker's compiler; ``Maker`` explains each count.
 
-    memory: instructions by their kind and width, such as ``{"load 16": 4}``. trips: loads followed by a store.
+    memory: instructions by their kind and width, such as ``{"load 16": 4}``. trips: as ``assembly.trips`` counts them.
     """
 
     instructions: int
@@ -102,7 +102,7 @@ Driver: TypeAlias = dict[str, str]
 def compile_all(
     keys: Sequence[Key], gpus: Sequence[str], *, skips_missing: bool
 ) -> dict[str, tuple[Driver, list[Figures | str]]]:
-    """Compile kernels for GPUs, several at a time: each GPU's driver, and the figures of each kernel.
+    """Compile kernels for GPUs, several at a time; returns each GPU's driver, and the figures of each kernel.
 
     Raises:
         NoCompiler: a driver or shim is missing, unless ``skips_missing``: then the GPU is left out, and named.
@@ -161,7 +161,7 @@ class Mesa:
         """The Mesa that compiles for GPUs of a maker.
 
         Raises:
-            NoCompiler: there is none.
+            NoCompiler: no Mesa here has their driver and its shim.
         """
         driver, shim = MAKERS[maker].driver, MAKERS[maker].shim
         places = [cls.unpacked(""), cls.unpacked("-arm64")]
@@ -211,8 +211,8 @@ class Mesa:
     def command(self, shim: str) -> tuple[list[str], dict[str, str]]:
         """A Python under this Mesa's C library with the shim in that process alone, and variables for it.
 
-        For this machine's architecture that is its own interpreter, which also runs with a newer C library; for another
-        architecture it is the unpacked one.
+        For drivers of this machine's architecture it is the running interpreter, which also works with a newer C
+        library; for those of another architecture it is the unpacked one.
         """
         preload = self.shim(shim)
         if not self.is_unpacked:

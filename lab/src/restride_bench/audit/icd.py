@@ -181,7 +181,7 @@ class Driver:
 
 
 def _answers(path: str, kernels: Sequence[dict[str, Any]], wanted: str) -> Iterator[dict[str, Any]]:
-    """Yield the lines. Standard output is a file meanwhile, because drivers print to it: Apple's prints its code."""
+    """Yield the lines. Standard output is a file meanwhile, because drivers print to it: Apple's prints the code."""
     driver = Driver(path)
     yield {"device": driver.device}
     for number, kernel in enumerate(kernels):

@@ -50,8 +50,8 @@ def is_excused(kernel: Kernel, gpu: str) -> bool:
 def differences(with_counts: Collection[str]) -> Callable[[Outcome, Outcome], Iterator[tuple[str, bool]]]:
     """The function that yields each difference of a kernel's rows of two audits, and whether it is worse by ``WORSE``.
 
-    with_counts: GPUs whose counts are compared, those with one version of the driver in both. Of others only 128-bit
-    accesses are: a kernel loses one if it has fewer of them and more narrow ones.
+    with_counts: GPUs whose counts are compared: both audits have the same version of the driver. For other GPUs only
+    128-bit accesses are compared: fewer of them is worse if there are also more narrow ones.
     """
 
     def differ(before: Outcome, after: Outcome) -> Iterator[tuple[str, bool]]:

@@ -32,7 +32,7 @@ def record_of(kernels: Sequence[Kernel], compiled: Mapping[str, tuple[Driver, Se
 
 
 def complete(record: Record, outcomes: Iterable[Outcome]) -> Record:
-    """The record with these rows, and a problem for each that is not right."""
+    """The record with these rows, and a problem for each row that is not PASSED."""
     rows = tuple(outcomes)
     bad = (outcome for outcome in rows if outcome.verdict is not Verdict.PASSED)
     problems = tuple({"case": each.case, "message": f"{each.case}: {each.group}: {each.message}"} for each in bad)
@@ -75,7 +75,7 @@ def gpus_in(record: Record) -> dict[str, Outcome]:
 
 
 def with_others_of(record: Record, before: Record) -> Record:
-    """The record, and of the GPUs of an earlier one that it lacks the rows of GPUs and of its kernels, as they were."""
+    """The record with the rows of an earlier one for GPUs that only that one has, if their kernel is in both."""
     known = gpus_in(record)
     groups = {outcome.group for outcome in record.outcomes}
     others = [each for each in before.outcomes if each.case not in known and each.group in groups]

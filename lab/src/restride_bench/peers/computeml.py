@@ -1,4 +1,4 @@
-"""computeml: permutations of up to four axes of f32, on the same Vulkan driver; its waits are those of ``flush``."""
+"""computeml: permutations of up to four axes of f32, on the same Vulkan driver; ``flush`` waits for results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ComputeML(Peer):
         except Exception as error:
             raise Absent(f"computeml opens no device: {error}") from error
         if self._context.device_name != device.info.name:
-            raise Absent(f"computeml opens {self._context.device_name!r} (CML_GPU_INDEX chooses)")
+            raise Absent(f"computeml opens {self._context.device_name!r}, not {device.info.name!r}: set CML_GPU_INDEX")
         self.version: str = self._computeml.version("computeml")
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:

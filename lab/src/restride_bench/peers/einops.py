@@ -1,4 +1,4 @@
-"""einops on numpy arrays and on PyTorch tensors of the CPU: patterns, whose results are packed."""
+"""einops on numpy arrays and on PyTorch tensors of the CPU: rearranges by a pattern, with contiguous results."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ class OpenCV(Peer):
         if case.op == "resample" and sampling(case)[0] == "linear" and not is_of_pixels(case):
             return self._planes(case, workload, source)
         fill = self._filler(case, StridedCopy.of(workload), source)
-        # multiply computes in f64: a product that is a tie in f32 may be beside the tie, and then rounds differently.
-        # Resized bytes are rounded too.
+        # multiply computes in f64: where f32 rounds a product to a tie, f64 may keep it beside the tie, and the integer
+        # differs by 1. Resized bytes are rounded before they are normalized.
         slack = {"reorder": float(is_arithmetic(case)), "crop_resize": float(factor.max())}.get(case.op, 0.0)
         return None if fill is None else filling(fill, workload, slack)
 
@@ -102,7 +102,7 @@ class OpenCV(Peer):
             planes[...] = (resized * factor + addend).transpose(2, 0, 1)
 
     def _planes(self, case: Case, workload: Workload, x: Array) -> Offer | None:
-        """The offer for a photograph in planes: as pixels, which OpenCV wants, or plane by plane if numpy passes it."""
+        """The offer for a photograph in planes: ``resident`` resizes pixels, as OpenCV wants, ``numpy`` each plane."""
         resize, options = self._cv.resize, {"interpolation": self._cv.INTER_LINEAR}
         if sampling(case)[1] or case.integers("axes") != (2, 3) or x.shape[0] != 1 or x.shape[1] > _MAX_CHANNELS:
             return None

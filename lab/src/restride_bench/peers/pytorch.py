@@ -28,7 +28,7 @@ _TYPES = _INTEGERS | {"f16": "float16", "f32": "float32", "f64": "float64"}
 _MODES = {("linear", 2): "bilinear", ("linear", 3): "trilinear", ("cubic", 2): "bicubic", ("nearest", 2): "nearest"}
 
 Function: TypeAlias = Callable[[Any], Any]
-"""A function of a tensor: it returns a view of it, or a new one."""
+"""A function of a tensor that returns a view of it, or a new tensor."""
 
 
 class Torch(Peer):
@@ -142,7 +142,7 @@ class Torch(Peer):
         return lambda t: (view(t) * factors).round_().clamp_(limits.min, limits.max).to(dtype)
 
     def _offer(self, start: Callable[[], object], result: Callable[[], Array], through: Callable[[], Array]) -> Offer:
-        """The offer of work that ``start`` begins; it waits if the device is not the CPU, and CUDA has a clock."""
+        """The offer of work that ``start`` begins; ``resident`` waits except on the CPU; ``kernel``: CUDA's clock."""
         backend = self._backend
         if backend is None:
             return Offer(start, result, through)

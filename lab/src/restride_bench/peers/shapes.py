@@ -20,7 +20,7 @@ Dispatches: TypeAlias = tuple[KernelSpec, ...]
 
 
 class Step(NamedTuple):
-    """A dispatch, and the memories it reads and writes: 0 is the source, 1 the result, 2 and on hold middle results."""
+    """A dispatch, and the memories it reads and writes: 0 is the source, 1 the result, others are intermediate."""
 
     kernel: KernelSpec
     source: int = 0
@@ -84,7 +84,7 @@ def candidates(src: TensorDesc, dst: TensorDesc, bindings: tuple[Binding, Bindin
 
 
 def _rounded(problem: Problem) -> Problem:
-    """One run of bytes, extended to a multiple of 16 bytes, as buffers are that long."""
+    """The problem; if it is one contiguous run, extended to a multiple of 16 bytes, as its buffers are."""
     match problem.axes:
         case (Axis(size, 1, 1),) if problem.src_offset == problem.dst_offset == 0:
             each = BUFFER_MULTIPLE // problem.itemsize
@@ -185,7 +185,7 @@ def _kernel(
     bindings: tuple[Binding, Binding],
     counts: tuple[int, int] | None = None,
 ) -> KernelSpec | None:
-    """A dispatch of lab/shaders/fixed_axes.glsl. counts: invocations along axes 0 and 1, else their sizes."""
+    """A dispatch of lab/shaders/fixed_axes.glsl. counts: invocations along axes 0 and 1; default: their sizes."""
     padded = _padded(axes)
     along = counts or (padded[0].size, padded[1].size)
     outer = math.prod(axis.size for axis in padded[2:])

@@ -39,7 +39,7 @@ _ROWS = 8
 
 
 class ByHand(Peer):
-    """The kernels and the device they run on. The offer is the kernel with the fastest call that fits the workload."""
+    """Kernels written by hand. The offer is the one that fits the workload and has the fastest call."""
 
     version = "lab/shaders"
 
@@ -129,7 +129,7 @@ def _fastest(device: Device, candidates: Sequence[Candidate], memories: Sequence
 
 
 def _by_quads(case: Case, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
-    """Kernels that compute four elements or pixels of a row, in three sizes of groups; none if the types have none."""
+    """Kernels that compute four elements or pixels of a row, in three sizes of groups; none for other types."""
     src, types = case.src, f"{case.src.dtype}_{case.dst.dtype}"
     factor, addend = factor_and_addend(case)
     quads, rest = divmod(src.numel, 4)

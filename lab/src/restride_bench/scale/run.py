@@ -78,7 +78,7 @@ class PartResult:
                 yield goal, ours / theirs <= goal.most, measured
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield a row for each way that was measured or is wrong, or the one that says why none was."""
+        """Yield a row for each way that was measured or is wrong, or one row that says why nothing was measured."""
         name = f"{SCALE}: {self.part.name}; {self.part.source}"
         if self.skipped:
             yield Outcome(self.part.name, Verdict.SKIPPED, self.skipped, group=name)
@@ -136,8 +136,8 @@ def _write_source(source: Source, path: Path) -> str:
     needed, free = int(_ROOM * source.nbytes), shutil.disk_usage(path.parent).free
     if free < needed:
         return (
-            f"it takes {needed / 1e9:.1f} GB of files, and {path.parent} has room for {free / 1e9:.1f}: TMPDIR names "
-            "another folder"
+            f"the files need {needed / 1e9:.1f} GB, and {path.parent} has room for {free / 1e9:.1f}: set TMPDIR "
+            "to another folder"
         )
     try:
         source.write(path)

@@ -188,10 +188,10 @@ def _workers(job: Job, count: int) -> Work:
         raise Absent("this system does not let a process choose its cores")
     cores = sorted(os.sched_getaffinity(0))[:_CORES]
     if len(cores) < _CORES:
-        raise Absent("it takes two cores")
+        raise Absent(f"two cores are needed, and this process may use {len(cores)}")
     with rs.Device() as device:
         if device.info.kind != "cpu":
-            raise Absent(f"it is about drivers that compute on the host, and {device.info.name} does not")
+            raise Absent(f"only drivers that compute on the host are compared, and {device.info.name} does not")
     from distributed import Client, LocalCluster
 
     os.environ["LP_NUM_THREADS"] = str(_CORES // count)  # for llvmpipe
