@@ -1,4 +1,4 @@
-"""Random conformance cases: half of a catalogue with other values, the others drawn as those of the catalogue were."""
+"""Random conformance cases: half are those of a catalogue with other values, half are drawn as the tools draw them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _STRETCH = 500
 def drawn_cases(seed: int, part: str = "ci") -> Iterator[Case]:
     """Yield random cases for ever, the same for the same seed; ``part``: the catalogue that half of them come from.
 
-    They come in stretches that draw from neighbours at two places of the catalogue, one within a single operation, and
-    from few choices of types and steps, because a driver compiles kernels for each choice, which takes as long as 20
-    cases.
+    Cases come in stretches. A stretch draws from neighbouring cases at two places of the catalogue, one of them within
+    a single operation, and from few choices of types and steps, because a driver compiles kernels for each choice,
+    which takes as long as 20 cases.
     """
     rng = random.Random(seed)
     written, types = catalogue(part), list(DTYPES)

@@ -53,7 +53,7 @@ def table(outcomes: Iterable[Outcome]) -> str:
 def run_part(measure: Measure) -> NoReturn:
     """Parse the command line, measure, and exit as ``conclude`` does."""
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
-    parser.add_argument("--small", action="store_true", help="the part of it that `make test` has time for")
+    parser.add_argument("--small", action="store_true", help="measure only what `make test` has time for")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", type=Path, metavar="FILE.json", help="write the figures there, too")
     options = parser.parse_args()

@@ -325,7 +325,7 @@ def names() -> list[str]:
 def measure(small: bool, seed: int) -> Iterator[Figure]:
     """A figure for each reader."""
     count = 2000 if small else COUNT
-    # Without it glibc comes to keep large blocks that were freed, and memory would be what all inputs took.
+    # Without this, glibc comes to keep large blocks after they are freed, and the peak would be that of all inputs.
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 16)}
     with tempfile.TemporaryDirectory() as folder:
         for name in names():

@@ -45,7 +45,7 @@ _HUNG = "injected faults after which nothing happened for 10 s"
 _LEAKED = "injected faults after which something created was never destroyed"
 _WRONG = "injected faults after which an error, a result or a device was wrong"
 _KINDS = {_CRASH: _CRASHED, _HANG: _HUNG, _LEAK: _LEAKED}
-"""The figure of a violation by how it begins; others are ``_WRONG``."""
+"""The figure of a violation, by the beginning of its text; other violations count as ``_WRONG``."""
 
 _SHORT_TIMEOUT = 0.3
 _CACHE_BYTES = 1000

@@ -1,7 +1,8 @@
 """Interrupt commands while they write files, interrupt operations, and write to folders that refuse.
 
 A command gets its signal at a random moment after it has installed its signal handlers, which /proc shows (Linux);
-before that, only the interpreter runs. Old files begin with OLD; a new file must be valid in its format.
+before that, only the interpreter runs. Before a command runs, each output has the content
+OLD; a new file must be valid in its format.
 """
 
 from __future__ import annotations
@@ -248,7 +249,7 @@ def _ring(*_: object) -> None:
 def interrupted_work(runtime: RuntimeName, seed: int, most: int) -> list[str]:
     """What is wrong in work that is interrupted ``most`` times, and in other work after each interrupt.
 
-    Half of what is interrupted is new, so that it is planned and its pipelines are made meanwhile.
+    Half of the interrupted work is new, so that interrupts also come while it is planned and its pipelines are made.
     """
     chosen, wrong = random.Random(seed), []
     signal.signal(signal.SIGALRM, _ring)
@@ -298,7 +299,7 @@ def operations(runtime: RuntimeName, seed: int, most: int) -> Iterator[Figure]:
 
 @contextmanager
 def small_disk(folder: Path, room: int) -> Iterator[bool]:
-    """Mount a file system of ``room`` bytes at ``folder``; yields False if it cannot, and limits the size of files."""
+    """Mount a file system of ``room`` bytes at ``folder``. If that fails, yield False, and limit files to half."""
     folder.mkdir()
     mounted = shutil.which("mount") is not None and not subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(folder)], capture_output=True, check=False
@@ -381,7 +382,7 @@ def _gone(folder: Path) -> Iterator[str]:
 
 
 def two_writers(folder: Path, each: int) -> Figure:
-    """Two threads write one file, and this one reads it."""
+    """Two threads write one file, and this thread reads it."""
     path = folder / "both"
     path.write_bytes(b"a" * 100_000)
     writers = [threading.Thread(target=_write_many, args=(path, letter * 100_000, each)) for letter in (b"a", b"b")]

@@ -106,11 +106,11 @@ _LINES = (
         for mode, antialias in _FILTERS
     ),
 )
-"""Cases of few kernels and of any sizes, which are all that may be new in an operation."""
+"""Cases that use few kernels; only the sizes, ``{0}`` to ``{3}``, may be new in an operation."""
 
 
 class Mix:
-    """Random operations of every kind on one device: cases, and six kinds that are none, as they are not finished.
+    """Random operations of every kind on one device: cases, and six kinds that are abandoned, refused or shared.
 
     sizes: the sizes an axis may have. With few, operations repeat; with many, most are new.
     """

@@ -62,7 +62,7 @@ def shake_locks(seed: int) -> None:
     """Make every lock that a module of restride creates a ``ShakenLock``, and Python change threads often.
 
     Raises:
-        RuntimeError: restride is imported, and has locks that are as they were.
+        RuntimeError: restride is imported already, so the locks that it has made would stay as they are.
     """
     if "restride" in sys.modules:
         raise RuntimeError("shake locks before restride is imported")

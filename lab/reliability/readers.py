@@ -1,4 +1,4 @@
-"""Every function that reads a text or file from outside, with valid inputs of it to be mutated."""
+"""Every function that reads a text or file from outside, with valid inputs for it, which are mutated."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _encoded(texts: Iterable[str]) -> tuple[bytes, ...]:
 # Texts.
 
 _LONG = 1 << 14
-"""Elements of an axis."""
+"""Number of elements from which an axis counts as long."""
 
 _RANK_4 = TensorDesc("f32", (2, 3, 4, 5))
 
@@ -140,7 +140,7 @@ def _draw(data: bytes) -> None:
 
 def _read_tag(data: bytes) -> None:
     tag = parse_tag(text_of(data))
-    assert sorted(tag.order) == list(range(tag.rank)), f"order {tag.order} names no axis once"
+    assert sorted(tag.order) == list(range(tag.rank)), f"order {tag.order} does not name each axis once"
     assert all(0 <= axis < tag.rank and size > 0 for axis, size in tag.blocks), f"blocks {tag.blocks}"
 
 
@@ -166,13 +166,13 @@ def _read_layout(data: bytes) -> None:
     text = text_of(data)
     desc, order = laid_out(_RANK_4, text), axis_order(_RANK_4, text)
     assert desc.nbytes >= 0, f"{desc} has {desc.nbytes} bytes"
-    assert sorted(order) == [0, 1, 2, 3], f"order {order} names no axis once"
+    assert sorted(order) == [0, 1, 2, 3], f"order {order} does not name each axis once"
 
 
 def _read_case(data: bytes) -> None:
     case = Case.parse(text_of(data))
     assert Case.parse(str(case)) == case, f"{case} does not read back"
-    # A library's weights and a gradient's are made of whole axes, those of the longest in seconds.
+    # The weights of a library or of a gradient are computed for whole axes at once, which takes seconds for long ones.
     is_whole = case.op == "resample_backward" or case.get("like") is not None
     if not is_whole or not _LONG <= max((*case.src.sizes, *case.dst.sizes), default=0) <= MAX_OF_GRADIENT:
         require_valid(case)
@@ -317,7 +317,7 @@ def _npy_header(text: str, version: int = 1) -> bytes:
 
 
 def _npy_repair(data: bytes) -> bytes:
-    """The header's length, up to its first newline."""
+    """The data with the right length in its header, which ends at the first newline."""
     end = data.index(b"\n") + 1
     return data[:8] + struct.pack("<H", end - 10) + data[10:]
 
@@ -345,7 +345,7 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def _png_repair(data: bytes) -> bytes:
-    """The checksums of the chunks, whose lengths are taken as they are."""
+    """The data with the right checksums of its chunks, whose lengths are taken as they are."""
     fixed, position = [data[:8]], 8
     while position + 12 <= len(data):
         length = struct.unpack(">I", data[position : position + 4])[0]
@@ -362,7 +362,7 @@ def _png_of(width: int, height: int, bits: int, color: int, content: bytes) -> b
 
 
 _DEEP = ((16, 2, 18), (16, 4, 12), (16, 6, 24), (2, 0, 1))
-"""Bits of a sample, color type, and bytes of a row of 3 pixels that Pillow cannot write."""
+"""Kinds of PNG that Pillow cannot write: bits of a sample, color type, and bytes of a row of 3 pixels."""
 _ARITHMETIC = base64.b64decode(
     "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAgGBgcGBQgHBwcJCQgKDBQNDAsLDBkSEw8UHRofHh0aHBwgJC4nICIsIxwcKDcpLDAxNDQ0Hyc5PTgy"
     "PC4zNDL/yQALCAIAAgABAREA/8wABgAQEAX/2gAIAQEAAD8AHreA/9k="
@@ -421,7 +421,7 @@ def _colored_pngs() -> tuple[bytes, ...]:
 
 
 def _profiles() -> tuple[bytes, ...]:
-    """ICC profiles: of sRGB, of chunks of a PNG, and of tables, after the space of the pixels."""
+    """ICC profiles: that of sRGB, those made of the chunks of a PNG, and one of tables."""
     from PIL import ImageCms
 
     srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -495,9 +495,9 @@ def _tiffs() -> tuple[bytes, ...]:
 
 
 _EXPANSION = {"a.npy": 1, "a.png": 4 * 8 * 1032, "a.jpg": 4 * 512, "a.webp": 4 * 1032, "a.tif": 8 * 32768}
-"""Most bytes of elements that are made of a byte of a file, zstd's blocks of one bit a pixel in TIFF."""
+"""Maximum bytes of elements for each byte of a file; in TIFF by zstd's blocks, of pixels of one bit."""
 _FREE = {"a.jpg": 1 << 22, "a.webp": 1 << 22, "a.tif": 3 << 22}
-"""Bytes of pixels that are made of any file: by arithmetic coding in JPEG, flat images in WebP, palettes in TIFF."""
+"""Bytes of pixels that even a tiny file may have: by arithmetic coding in JPEG, flat WebP images, palettes in TIFF."""
 
 
 def _arrays(folder: Path) -> tuple[Reader, ...]:
@@ -540,7 +540,7 @@ def _arrays(folder: Path) -> tuple[Reader, ...]:
     return (
         Reader("npy files", file_reader("a.npy"), npys, _encoded(tokens), repair=_npy_repair),
         Reader("bin files", read_buffer, buffers, _encoded((*_DESCRIPTOR_TOKENS, "\n"))),
-        # As many pixels as such short files can have take little memory.
+        # Files as short as ``longest`` cannot have so many pixels that these take much memory.
         Reader("PNG files", file_reader("a.png"), _pngs(), repair=_png_repair, longest=256),
         Reader("JPEG files", file_reader("a.jpg"), _jpegs(), longest=1024),
         Reader("WebP files", file_reader("a.webp"), _webps(), longest=1024),
@@ -556,7 +556,7 @@ _SECRET = 77
 
 
 def _naming_files(folder: Path) -> tuple[Reader, ...]:
-    """HDF5 files and OME-XML that name another file: a kind and a name. One outside of their folder is never read."""
+    """HDF5 files (a kind and a name) and OME-XML that name a file, which is never read outside of their folder."""
     near = folder / "near"
     near.mkdir()
     (folder / "secret.bin").write_bytes(bytes([_SECRET]) * 16)
@@ -672,7 +672,7 @@ def _configurations(folder: Path) -> Reader:
 
 
 def _loader_files(folder: Path) -> tuple[Reader, ...]:
-    """What the Vulkan loader reads too."""
+    """The readers of files that the Vulkan loader reads too."""
     driver, layer = folder / "driver.json", folder / "layer.json"
 
     def read_driver(data: bytes) -> None:

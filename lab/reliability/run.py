@@ -85,7 +85,7 @@ def write_page(text: str, left_out: list[str]) -> None:
 def main() -> int:
     """Run the parts and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all of them without")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="measure what was measured before, too")
     parser.add_argument("--page", action="store_true", help="write the table into docs/reliability.md")

@@ -5,8 +5,8 @@
 The minutes are shared by the runtimes. Half of the cases are those of the catalogue ci with other values, the others
 are drawn as tools/make_layout_cases.py, make_arithmetic_cases.py and make_resampling_cases.py draw theirs; one in eight
 runs inside ``device.batch()``. Copies and conversions must be right bit for bit, sums within the bound that is derived
-for each case. A difference is shown with the command that repeats it. The case that runs is in .cache/soak-PID.txt,
-with the number of the process, until the soak ends: after a crash it is found there. The exit code is 1 where a case
+for each case. A difference is shown with the command that repeats it. Until the soak ends, and after a crash,
+.cache/soak-PID.txt has the case that is running; PID is the number of the process. The exit code is 1 where a case
 was wrong or memory grew.
 """
 

@@ -3,7 +3,7 @@
     python lab/reliability/threads.py [--small] [--seed N] [--write FILE.json]
 
 Each scenario runs in a process of its own, with a time limit: a crash or a hang is a figure that missed its goal. What
-a thread reads must equal, bit for bit, what the same work gave before without other threads, where cases were judged
+a thread reads must equal, bit for bit, what the same work gave before, when no other thread ran; cases were judged then
 against the numpy reference. Every lock that restride makes lets other threads run at random moments (``locks.py``), and
 Python changes threads every few bytecodes.
 """
@@ -197,7 +197,7 @@ def close(runtime: RuntimeName, _devices: int, rounds: int, seed: int, part: str
 
 
 def start(runtime: RuntimeName, _devices: int, rounds: int, seed: int, _part: str) -> Counted:
-    """The first devices of a process are opened by ``THREADS`` threads at once, and the default one is one device."""
+    """``THREADS`` threads open the first devices of a process at once; all must get the same default device."""
     os.environ["RESTRIDE_RUNTIME"] = runtime
     crew = Crew(random.Random(seed))
     ready = threading.Barrier(THREADS)
@@ -240,7 +240,7 @@ def leave(runtime: RuntimeName, _devices: int, count: int, seed: int, part: str)
 def outcome_of(
     scenario: str, runtime: str, devices: int, count: int, seed: int, part: str, limit: float, before: str = ""
 ) -> Counted:
-    """What a scenario counted in a process of its own, which first runs ``before``; ``count``: of a thread, or rounds.
+    """What a scenario counted in its own process, which runs ``before`` first; ``count``: operations each, or rounds.
 
     Raises:
         WorkerDied: it did not end within ``limit`` seconds, or not well.

@@ -349,7 +349,7 @@ class VulkanDouble:
     ) -> int | None:
         if not self.cache_bytes or not info.initialDataSize:
             return None
-        # Not the driver's own bytes: it never sees them.
+        # These bytes are not the driver's own, so it does not get them.
         size, info.initialDataSize = info.initialDataSize, 0
         result = function(device, info, allocator, handle)
         info.initialDataSize = size

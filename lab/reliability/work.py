@@ -66,7 +66,7 @@ class Known:
         """Raise ``AssertionError`` if the results are not those of the work alone."""
         for result, right in zip(results, self.right, strict=True):
             if not np.array_equal(result, right):
-                raise AssertionError(f"{self.name}: not what it gave alone")
+                raise AssertionError(f"{self.name}: the results are not those of the work alone")
 
 
 # Cases.
@@ -94,7 +94,7 @@ def drawn(device: rs.Device, count: int, seed: int, part: str) -> list[Known]:
     found: list[Known] = []
     rng = random.Random(seed)
     while len(found) < count:
-        for case in islice(drawn_cases(rng.randrange(1 << 32), part), 10):  # of one stretch each
+        for case in islice(drawn_cases(rng.randrange(1 << 32), part), 10):  # ten cases of one stretch
             if max(case.src.nbytes, case.dst.nbytes) <= _MAX_BYTES:
                 known = Known.alone(f"restride test --repro '{case}'", of_case(case), device)
                 outcome = judge(case, prepare(case), *known.right)

@@ -29,7 +29,7 @@ GRACE = 1.0
 
 
 class Worker:
-    """A process that starts with the first call, and with the first after it ended.
+    """A process that starts with the first call, and anew with the first call after it ended.
 
     before: code that it runs first, before it imports restride. variables: set in its environment.
     """

@@ -1,6 +1,6 @@
 // The axes of one strided problem, every number a constant: x of the grid goes along axis 0, y along axis 1, z along all others.
 //
-// SIZE_k, SRC_k, DST_k: units that a kernel moves at once; strides of the source are two's complement.
+// SIZE_k, SRC_k, DST_k: size and strides of axis k, in units that a kernel moves at once; SRC_k is two's complement.
 
 layout(local_size_x_id = 0, local_size_y_id = 1) in;
 
@@ -32,7 +32,8 @@ layout(constant_id = 26) const uint SIZE_7 = 1u;
 layout(constant_id = 27) const uint SRC_7 = 0u;
 layout(constant_id = 28) const uint DST_7 = 0u;
 
-// The source and the destination offset of index 0 of axes 0 and 1 for this z. With sizes 5 and 7, z = 12 is coordinates 2 and 2.
+// The source and the destination offset of index 0 of axes 0 and 1 for this z. With SIZE_2 5 and SIZE_3 7, z = 12 is
+// coordinate 2 along axis 2 and coordinate 2 along axis 3.
 uvec2 outer_offsets() {
     uvec2 at = uvec2(SRC_BASE, DST_BASE);
     uint z = gl_GlobalInvocationID.z;

@@ -2,7 +2,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint COUNT = 1u;  // 16 bytes each, of a plane
+layout(constant_id = 1) const uint COUNT = 1u;  // how many times 16 bytes a plane has
 layout(std430, binding = 0) readonly buffer Src { uvec4 src[]; };
 layout(std430, binding = 1) writeonly buffer Dst { uvec4 dst[]; };
 

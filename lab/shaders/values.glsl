@@ -30,7 +30,7 @@ VALUE load(uint offset) {
 #endif
 }
 
-// Elements `offset` to `offset` + 3, of which the first is a multiple of four.
+// Elements `offset` to `offset` + 3; `offset` is a multiple of four.
 VALUE4 load_quad(uint offset) {
 #ifdef SRC_U8
     return VALUE4(uvec4(src[offset / 4u]) >> uvec4(0u, 8u, 16u, 24u) & 0xFFu);

@@ -64,7 +64,7 @@ def main() -> int:
 
 
 def random_cases(seed: int) -> Iterator[Case]:
-    """Yield random reorders, arithmetic and resamplings for ever, as the tools draw them that write case files."""
+    """Yield random reorders, arithmetic and resamplings for ever, as the tools that write case files draw them."""
     sys.path += [str(ROOT / "tools"), str(ROOT / "tests")]
     import make_arithmetic_cases as arithmetic
     import make_layout_cases as layout

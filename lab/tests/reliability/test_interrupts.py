@@ -125,7 +125,7 @@ def test_work_that_differs_after_an_interrupt_is_noticed(monkeypatch):
         signal.signal(signal.SIGALRM, before)
     assert len(hits) == 2
     assert len(wrong) == 8, "each of four cases, after each of two interrupts"
-    assert all("not what it gave alone" in line for line in wrong)
+    assert all("not those of the work alone" in line for line in wrong)
 
 
 def batched(x, device):

@@ -36,7 +36,7 @@ def test_work_that_gives_something_else_than_alone_is_told(vulkan_device: rs.Dev
     known.require_right(known.kind(vulkan_device).run())
     results = [array.copy() for array in known.right]
     results[1][-1] ^= 1
-    with pytest.raises(AssertionError, match=r"restride test --repro '.*': not what it gave alone"):
+    with pytest.raises(AssertionError, match=r"restride test --repro '.*': the results are not those of the work"):
         known.require_right(results)
 
 
