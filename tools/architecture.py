@@ -22,7 +22,7 @@ WINGS = ("restride_conformance", "restride_measure")
 """Packages of the same wheel, which no room imports."""
 
 WIDTH, MARGIN, ROW, BOX, GAP, LINE = 560, 20, 42, 30, 8, 19
-"""Pixels: the picture, its margin, a layer, a room, between rooms, a line of text."""
+"""Pixels: width of the picture, its margin, height of a layer and of a room, gap of rooms, height of a line."""
 
 _STYLE = """\
   svg { font: 15px sans-serif; }

@@ -1,5 +1,5 @@
 # For scripts that source this file: functions that run one command in the background, while other commands run.
-set -m # it gets a process group of its own, so that all of it can be stopped
+set -m # the command gets a process group of its own, so that it and its children can be stopped
 
 BESIDE=
 trap '[ -z "$BESIDE" ] || kill -- -"$BESIDE" 2>/dev/null || true' EXIT

@@ -43,9 +43,9 @@ INCLUDES: dict[str, tuple[Path, Callable[[Path], str]]] = {
     "element_types.glsl": (ELEMENT_TABLE, element_include),
     "shared_constants.glsl": (SHARED_CONSTANTS, constants_include),
 }
-"""The includes that the build writes: the module of each, beside the folder of the GLSL, and what makes it.
+"""The includes that the build writes: the Python module that each is made of, and the function that makes it.
 
-restride-lab's GLSL has no such modules beside it.
+Paths are relative to the parent of the GLSL's folder. restride-lab has no such modules there, and gets no includes.
 """
 
 # Every device that restride supports accepts Vulkan 1.1 and SPIR-V 1.3.

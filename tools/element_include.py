@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_TYPES = 16
-"""Types of which two bits each fit into a word."""
+"""Maximum number of types, because a word has two bits for each."""
 
 HEAD = """\
 // Element types: their numbers and properties. Made by tools/compile_shaders.py from src/restride/dtypes/table.py.

@@ -45,7 +45,7 @@ class Kind:
     """The properties of a case for which kernels are compiled.
 
     scales: the parameters among ``SCALES`` that are used. varying: the sides, "dst" and "src", on which at least one of
-    them is an array.
+    these is an array.
     """
 
     src: DType

@@ -54,7 +54,7 @@ class Declarations:
         self._known: set[str] = set()
 
     def add_function(self, name: str) -> None:
-        """A type ``PFN_vkNAME``, or for a function of the loader's library its prototype."""
+        """Add the type ``PFN_vkNAME``, or, for a function of the loader's library, its prototype."""
         command = self.registry.commands[name]
         self._add_members(command.params, pointed=True)
         self._add_type(command.returnType)
@@ -62,7 +62,7 @@ class Declarations:
         self.lines.append(_one_line(re.sub(r"VKAPI_(ATTR|CALL|PTR)\s*", "", text)))
 
     def add_struct(self, name: str) -> None:
-        """The members of a struct or union."""
+        """Add a struct or union with its members."""
         if name in self._known:
             return
         self._known.add(name)
@@ -74,7 +74,7 @@ class Declarations:
         self.structs.append(name)
 
     def _add_members(self, members: Iterable[Member | Param], *, pointed: bool) -> None:
-        """The types of members or parameters; ``pointed``: of pointers too what they point to, whole."""
+        """Add the types of members or parameters; ``pointed``: for pointers, the whole structs they point to."""
         for member in members:
             is_struct = member.type in self.registry.structs
             if is_struct and (not member.pointer or (pointed and member.type not in OPAQUE)):
@@ -83,7 +83,7 @@ class Declarations:
                 self._add_type(member.type)
 
     def _add_type(self, name: str) -> None:
-        """A handle, an enumeration, flags, or a struct of which only the name is needed."""
+        """Add a handle, an enumeration, flags, or a struct of which only the name is needed."""
         if name in self._known:
             return
         registry = self.registry
@@ -93,7 +93,7 @@ class Declarations:
             return
         self._known.add(name)
         if name in registry.handles:
-            # Other handles are pointers or numbers by the machine, of 64 bits on all: here they are numbers.
+            # Vulkan declares other handles as pointers or as numbers, by machine, always of 64 bits: here as numbers.
             is_pointer = registry.handles[name].dispatchable
             self.lines.append(f"typedef struct {name}_T *{name};" if is_pointer else f"typedef uint64_t {name};")
         elif name == "VkResult":

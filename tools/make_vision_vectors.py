@@ -24,7 +24,7 @@ VECTORS = ROOT / "tests" / "vision" / "vectors.txt"
 
 
 def fingerprint(results: Any) -> dict[str, Any]:
-    """The type, sizes and hash of each result; a list is represented by those of its members."""
+    """The type, sizes and hash of each array; other results, such as lists of numbers, as JSON."""
     return {
         key: [value.dtype.name, list(value.shape), hashlib.sha256(value.tobytes()).hexdigest()[:16]]
         if isinstance(value, np.ndarray)

@@ -39,7 +39,7 @@ once() {
     say "fetching $2 into ${folder#"$ROOT"/}"
     rm -rf "$folder.new"
     mkdir -p "$folder.new"
-    set +e # a condition would switch off -e inside, too
+    set +e # because -e would be off inside a condition, too
     (set -e; "$3" "$folder.new") >"$log" 2>&1 </dev/null
     code=$?
     set -e

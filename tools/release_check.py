@@ -333,7 +333,10 @@ def write_sbom(tools: Path, python: Path, project: Project, version: str) -> Pat
     main = record["metadata"]["component"]
     names = {component["name"] for component in record["components"]}
     if (main["name"], main["version"]) != (project.name, version) or not {"numpy", "ml_dtypes", "cffi"} <= names:
-        raise ReleaseError(f"{target} is of {main['name']} {main['version']} with {sorted(names)}")
+        raise ReleaseError(
+            f"{target} must be of {project.name} {version} with numpy, ml_dtypes and cffi; it is of {main['name']} "
+            f"{main['version']} with {sorted(names)}"
+        )
     return target
 
 

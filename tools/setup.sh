@@ -39,7 +39,7 @@ step() {
 has_apt() { [ -e /etc/debian_version ] && command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
 is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
-# Prints how to become root: by nothing, by sudo, or not at all.
+# Prints the words before a command that needs root: env if we are root, else sudo; nothing if there is no way.
 as_root() {
     if [ "$(id -u)" = 0 ]; then
         echo env

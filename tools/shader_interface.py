@@ -23,8 +23,8 @@ def read_interface(code: bytes) -> dict[str, Any]:  # noqa: PLR0912 - one for ea
 
     ``local_size``: invocations of a group along x, y and z; None where constants set it. ``bindings``: number of
     storage buffers. ``constants``: specialization constants, the id of each by its name. ``push``: names of the push
-    constants in order, one 32-bit word each; of an array, ``axes[0]``, ``axes[1]`` and so on. ``structs``: how many
-    words each member has of the structs that functions make of rows, as ``Axis axis_of(uvec4 first, uvec4 second)``.
+    constants in order, one 32-bit word each; of an array, ``axes[0]``, ``axes[1]`` and so on. ``structs``: for each
+    struct that a function makes of rows, as ``Axis axis_of(uvec4 first, uvec4 second)``, the words of each member.
 
     Raises:
         ValueError: the push constants are not words that follow one another.
