@@ -6,8 +6,8 @@
 // Thresholds 0.5, 1.5, ..., 254.5, element 7, alpha 2: 7 / 2 is 3.5, and 0.5, 1.5, 2.5 and 3.5 times 2 are at most 7, so 4.
 // axes[k].pairs.x is the stride of axis k among the alphas.
 //
-// BY_QUADS: without alpha, four elements at a time, as whole words of integers and 16 bytes of f32. Axis 0 then counts quads: a row of
-// u8 1920 x 3 is 1440 quads, a word each.
+// BY_QUADS, only without alpha: an invocation maps four elements, which are whole words as integers and 16 bytes as f32. Axis 0 then
+// counts quads: a row of u8 1920 x 3 is 1440 quads, a word each.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

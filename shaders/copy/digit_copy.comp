@@ -33,8 +33,8 @@ uint old_word(uint word) { return LANES == 1 ? dst[word] : atomicOr(dst[word], 0
 #endif
 
 // Rows of the program, see axes.glsl.
-struct Program { uint axes, digits, src_terms, dst_terms; };  // how many there are
-struct Split { uint number, size; uvec2 divide_by_size; };    // of an axis
+struct Program { uint axes, digits, src_terms, dst_terms; };  // how many there are of each
+struct Split { uint number, size; uvec2 divide_by_size; };    // of an axis: which number it gives, and the size to divide by
 struct Digit { uint terms, constant, modulus, divisor; uvec2 divide_by_modulus, divide_by_divisor; };  // modulus 0: none
 struct Term { uint number, coefficient; uvec2 unused; };
 struct PairTerms { uint src_terms, dst_terms; uvec2 unused; };  // how many terms the positions of both pairs have

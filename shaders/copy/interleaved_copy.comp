@@ -6,7 +6,7 @@
 //   planes to pixels      SRC_ROWS 3, SRC_CHANNELS 1; DST_ROWS 1, DST_CHANNELS 3
 //   columns to rows of 9  SRC_ROWS 9, SRC_CHANNELS 1; DST_ROWS 1, DST_CHANNELS 9, for narrow elements
 //   every second element  SRC_ROWS 1, SRC_CHANNELS 2; DST_ROWS 1, DST_CHANNELS 1: the first of two channels
-//   a flip, or a row that begins in the middle of a word: all 1; with BACKWARDS the source is walked from its other end
+//   a flip, or a row that begins in the middle of a word: all four 1; with BACKWARDS the source is walked from its other end
 // An invocation copies a chunk of a row: four groups, or one group where a GPU would otherwise have too few invocations. A group has
 // as many pixels as a word has elements, so a row has one word of it for each channel that the row interleaves. Axis 0 counts chunks;
 // dispatch.row_size is in pixels.

@@ -9,7 +9,7 @@ layout(local_size_x = GROUP_SIZE) in;
 #include "buffers.glsl"
 
 layout(constant_id = 7) const uint CHANNELS = 1;  // channels of a pixel that an invocation computes: 1 to 4
-layout(constant_id = 10) const bool ALL_CHANNELS = false;  // an invocation has all channels of a pixel, and scales differ only along the channels
+layout(constant_id = 10) const bool ALL_CHANNELS = false;  // an invocation has all channels, and scales differ only along them
 layout(constant_id = 11) const uint ROWS = 1;  // consecutive rows that an invocation computes
 
 #define PUSH_CHANNELS
@@ -54,7 +54,7 @@ uvec2 fill_bits(uint channel) {
 }
 
 uint src_offset;
-uint channel, row_of_box;  // of the first element
+uint channel, row_of_box;  // the first channel, and the first row of the box, that the invocation computes
 uvec2 pair_offset;
 uvec2 table_row;
 

@@ -63,7 +63,7 @@ float divided(float a, float b) {
     off = rest < 0 ? -off : off;
     q += off;
     uint magnitude = uint(q) + (a_exponent << 23) + ((126u - doubled) << 23) - (b_exponent << 23);
-    float special = a * b;  // zero with its sign, for a = 0
+    float special = a * b;  // for a = 0: zero with the sign of the quotient
     bool is_special = a_exponent == 0u;
     if ((ROUNDING & NORMAL_QUOTIENTS) == 0u) {
         int exponent = int(a_exponent - b_exponent + 127u - doubled);

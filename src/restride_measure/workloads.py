@@ -80,7 +80,7 @@ def crops(sizes: Sizes) -> Iterator[Sizes]:
 
 @dataclass(frozen=True)
 class Goal:
-    """A time limit: ``factor`` times that of the column ``against`` plus ``seconds``; without a column, ``seconds``."""
+    """A time limit: ``factor`` times the time of the column ``against``, plus ``seconds``; without it, ``seconds``."""
 
     against: str = ""
     factor: float = 1.0
