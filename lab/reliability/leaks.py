@@ -48,7 +48,7 @@ NOISE, NOISE_BLOCKS = 4 * MIB, 200
 """Bytes, and Python objects, that the driver and allocator may add during the few operations of the small form."""
 
 _PLANS = 20_000
-"""Plans that fill the cache of rows: 16 MiB, at some 2 KiB per axis."""
+"""Number of plans that fill the cache of rows: 16 MiB, at some 2 KiB per axis."""
 
 IMAGE = 40, 30
 """Sizes of the image that each of a hundred devices reorders."""
@@ -422,7 +422,7 @@ def figures_of(runtime: RuntimeName, small: bool, seed: int) -> Iterator[Figure]
         if runtime == "kompute" and not small:
             plain = _apart("leaks.plain_pipelines", index, grown.pipelines, grown.allocations)
         yield memory(what, grown, NOISE if small else count * MAX_BYTES_AN_OPERATION, plain)
-        if small:  # else caches of some ten thousand entries are at another point of their round
+        if small:  # else caches of ten thousand entries, which drop half of them at once, are fuller or emptier
             blocks, most = max(grown.blocks, 0), count + NOISE_BLOCKS
             yield Figure(f"blocks of Python's memory that {what} add", f"<= {most:,}", f"{blocks:,}", blocks <= most)
         yield Figure(
