@@ -137,7 +137,7 @@ __all__ = [
 ]
 
 
-globals().pop("tensor", None)  # the room of that name, so that rs.tensor(...) is an error of __getattr__
+globals().pop("tensor", None)  # the subpackage, so that rs.tensor(...) is an error of __getattr__
 
 _LIBRARIES = {"dask": "dask", "ome": "zarr", "xarray": "xarray"}
 """The package that each of these parts of the library needs."""

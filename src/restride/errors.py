@@ -34,7 +34,9 @@ _QUESTION = ". Did you mean "
 """The text between a message and the suggested word at its end."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, those that end a line or change the direction of text, and bytes of a name that are no text."""
+"""Control characters, characters that end a line or change the direction of text, and surrogates, which stand for bytes
+of a name that are no text.
+"""
 
 
 class Message(str):
@@ -71,12 +73,12 @@ def command_text(told: BaseException | str) -> str:
 
 
 def changed(message: str, change: Callable[[str], str]) -> str:
-    """A message after ``change`` of both of its texts."""
+    """A message with ``change`` applied to its text; of a ``Message``, to both of its texts."""
     return Message(change(message), change(message.command)) if isinstance(message, Message) else change(message)
 
 
 def message_of(error: BaseException) -> str:
-    """The message of an error, which may be one of two texts."""
+    """The message of an error: a ``Message`` with both of its texts if the error has one, else its only text."""
     return error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
 
 
@@ -85,7 +87,7 @@ class RestrideError(Exception):
 
     Attributes:
         desc: the text of the descriptor that the message is about; None until a public function has added it.
-        has_lines: the message has several lines, such as those of a compiler; elsewhere a line feed is part of a name.
+        has_lines: the message has several lines, such as those of a compiler. False: a line feed is part of a name.
     """
 
     desc: str | None = None
@@ -120,8 +122,8 @@ class StreamError(RestrideError):
     """A chunk of a stream could not be read, computed or written; ``__cause__`` says why.
 
     Attributes:
-        chunk: the chunk's place among those of the destination, one index for each axis; the first of several chunks
-            that are computed together.
+        chunk: the chunk's place among the chunks of the destination, one index for each axis. If several chunks are
+            computed together, the place of the first one.
     """
 
     def __init__(self, message: str, chunk: tuple[int, ...] = ()) -> None:
@@ -178,7 +180,7 @@ class ErrorContext:
 def prefixed(what: str) -> Iterator[None]:
     """A ``with`` block whose restride errors begin with what they are about: ``images[2]: ...``.
 
-    The error stays the same one, so that a traceback shows it once. Errors of others get a note.
+    The error object stays the same, so that a traceback shows it once. Errors of other libraries get a note.
     """
     try:
         yield
@@ -238,9 +240,9 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def printable(text: str, *, has_lines: bool = False) -> str:
-    """The text with control characters escaped, which names in a file may hold, as Python escapes them.
+    """The text with its control characters, which names in a file may hold, escaped as Python escapes them.
 
-    has_lines: it has several lines, whose line feeds are kept.
+    has_lines: the text has several lines, whose line feeds are kept.
     """
     return _CONTROL.sub(lambda found: "\n" if has_lines and found[0] == "\n" else ascii(found[0])[1:-1], text)
 

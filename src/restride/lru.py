@@ -1,4 +1,4 @@
-"""What is kept, by several threads without a lock: the values used last, by key; attributes, once computed."""
+"""Caches that several threads share without a lock: of the values used last, by key, and of computed attributes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ Value = TypeVar("Value")
 
 
 class LRU(Generic[Value]):
-    """A cache of the last ``most`` values that were used, or at least half as many.
+    """A cache of the values that were used last: at most ``most`` of them, at least half as many.
 
-    It holds fewer if several threads put at once. A value with a ``weight`` counts as that many.
+    It may hold fewer if several threads put values at once. A value with a ``weight`` counts as that many values.
 
-    A value that is used joins the young half. When that is full it becomes the old half, and the previous old half is
+    A value that is used joins the young half. A full young half becomes the old half, and the previous old half is
     dropped as a whole: no order has to be maintained at each use, and no lock is needed.
     """
 
@@ -44,10 +44,11 @@ class LRU(Generic[Value]):
         self._count, self._young, self._old = 0, {}, {}
 
 
-class cached_property(Generic[Value]):  # noqa: N801 - named as that of functools, which it is from Python 3.12 on
+class cached_property(Generic[Value]):  # noqa: N801 - named as in functools, whose own has no lock from Python 3.12 on
     """A method as an attribute, computed at its first use and kept in the ``__dict__`` of its object.
 
-    Two threads may both compute it: there is no lock, which takes most of the time of that of Python 3.11.
+    Two threads may both compute it, because there is no lock. In ``functools.cached_property`` of Python 3.11, the lock
+    takes most of the time.
     """
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:

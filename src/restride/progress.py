@@ -25,7 +25,7 @@ class Progress:
 
     Args:
         total: how many steps there will be; None: unknown.
-        stream: where it is shown; None, as ``sys.stderr`` is once closed: nowhere.
+        stream: where it is shown; None: nowhere. ``sys.stderr`` is None if Python was started with it closed.
         title: text in front of each line.
     """
 
@@ -70,7 +70,7 @@ class Progress:
             self._print(line)
 
     def _print(self, line: str) -> None:
-        """Print a line; a stream that takes none, such as a full file, gets no more."""
+        """Print a line. A stream that fails to take it, such as a file on a full disk, gets no more lines."""
         try:
             if self._stream is not None:
                 print(printable(line), file=self._stream, flush=True)

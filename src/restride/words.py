@@ -47,7 +47,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("color_space", "channel_order", "pixel_format"), ("input",)),
     **dict.fromkeys(("to_bgr", "bgr", "swap_rb", "swapRB"), ("input='bgr'",)),
 }
-"""For arguments of other libraries ours, of which a function may have one."""
+"""Arguments of other libraries, and restride's arguments with the same meaning; a function may take one of these."""
 
 FUNCTIONS = {
     **dict.fromkeys(("tensor", "array", "as_tensor", "from_numpy", "asanyarray", "to_tensor"), "rs.asarray"),
@@ -65,7 +65,7 @@ FUNCTIONS = {
     **dict.fromkeys(("cvtColor", "convert_color"), "rs.to_rgb or rs.yuv_to_rgb"),
     **dict.fromkeys(("device", "set_device", "get_device"), "rs.Device, rs.default_device or rs.set_default_device"),
 }
-"""For functions of other libraries ours."""
+"""Functions of other libraries, and what to call in restride instead."""
 
 METHODS = {
     **dict.fromkeys(
@@ -103,7 +103,7 @@ METHODS = {
     **dict.fromkeys(("resize", "interpolate"), "rs.resize or rs.resample"),
     **dict.fromkeys(("save", "show", "tofile"), "rs.imwrite(path, x), or np.save(path, x.numpy())"),
 }
-"""For methods of other libraries' arrays ours."""
+"""Methods of other libraries' arrays, and what to write with a Tensor instead."""
 
 COMMANDS = {
     **dict.fromkeys(("convert", "cast", "astype"), "reorder x.npy y.npy --to f16"),
@@ -116,15 +116,16 @@ COMMANDS = {
     **dict.fromkeys(("check", "verify", "validate"), "test smoke"),
     **dict.fromkeys(("benchmark", "speed"), "bench"),
 }
-"""For commands of other programs ours, with what they need."""
+"""Commands of other programs, and restride's commands for the same task, with the arguments that they need."""
 
 KEYS = {"image_size": "size", "input_size": "size", "mean": "image_mean", "std": "image_std"}
-"""For keys of other programs' configurations those of an image processor, of which a family may lack one."""
+"""Keys of other programs' configurations, and an image processor's keys for the same; a family may lack some."""
 
 OPTIONS = dict.fromkeys(
-    ("--limit", "--max", "--count", "--first", "--sample"), ("--shard", "--shard 1/100 runs a hundredth, -k a choice")
+    ("--limit", "--max", "--count", "--first", "--sample"),
+    ("--shard", "--shard 1/100 runs a hundredth of the cases, -k those that match"),
 )
-"""For options of other programs the one of ours that a command must have, and what to say of it."""
+"""Options of other programs: for each, an option of ours and a hint, which is given if the command has that option."""
 
 
 def option_here(name: str, known: Collection[str]) -> str:
@@ -141,7 +142,7 @@ def key_here(name: str, known: Collection[str]) -> str:
 def argument_here(name: str, known: Collection[str]) -> str:
     """The end of an error about an argument that is not among the ``known`` ones of a function; may be empty.
 
-    Where another library has an argument of that name, a name that only looks alike would mislead.
+    For a name in ``ARGUMENTS``, only its counterparts are suggested: a name that merely looks alike would mislead.
     """
     for ours in ARGUMENTS.get(name, ()):
         if ours.partition("=")[0] in known:

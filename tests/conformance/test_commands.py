@@ -214,7 +214,7 @@ def test_a_file_without_cases_is_named(capsys, tmp_path):
         (["resample"], "'resample' is no catalogue; --op resample chooses its cases"),
         (["/dev/zero"], "larger than 64 MiB"),
         (["smok"], "nor a case file. Did you mean 'smoke'?"),
-        (["smoke", "--limit", "3"], "--limit 3; --shard 1/100 runs a hundredth, -k a choice (see"),
+        (["smoke", "--limit", "3"], "--limit 3; --shard 1/100 runs a hundredth of the cases, -k those that match (see"),
         (["--repro", "resample u8[4] -> u8[8] mod=linear"], "resample has no parameter mod; it has "),
         (["--repro", "resample u8[4] -> u8[8] mod=linear"], "Did you mean 'mode'?, in case"),
         (["--repro", "reorder nonsense"], "a case is written"),

@@ -139,7 +139,7 @@ def test_palettes_are_read_as_opencv_reads_them(bits: int, most: int):
         assert np.array_equal(rs.asarray(image).numpy(), colors)
     else:
         assert not np.asarray(image.convert("RGB")).any()
-        with pytest.raises(rs.UnsupportedError, match=r"makes black of a palette of 8-bit numbers: rs\.imread\(path\)"):
+        with pytest.raises(rs.UnsupportedError, match=r"makes black of a palette of 8-bit numbers; rs\.imread\(path\)"):
             rs.asarray(image)
 
 
@@ -360,7 +360,7 @@ def test_what_pillow_misreads_is_refused_as_an_image_and_by_an_image_processor(f
         lambda: clip(image),
         lambda: clip(str(tmp_path / "x.tif")),
     ):
-        with pytest.raises(rs.UnsupportedError, match=f"of a TIFF, of which Pillow {fault}"):
+        with pytest.raises(rs.UnsupportedError, match=f"from a TIFF that Pillow reads wrongly: it {fault}"):
             call()
     assert rs.imread(WRONG[fault]).any()
 

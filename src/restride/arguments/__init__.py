@@ -27,7 +27,7 @@ RealNumber: TypeAlias = float | np.integer[Any] | np.floating[Any] | Fraction
 """A real number of Python or numpy, or a fraction."""
 
 LIMIT = 1 << 512
-"""Sizes, strides and offsets are below this in magnitude, and so are those of 8 axes of 2^62 packed in any order."""
+"""Sizes, strides and offsets are below this in magnitude; 8 axes of 2^62, packed in any order, stay below it."""
 
 MAX_MEMBERS = 1 << 22
 """Maximum number of integers in an argument: ``range(10**12)`` and endless iterators are refused."""
@@ -68,12 +68,12 @@ def integer(argument: str, value: Any) -> int:
 def integers(argument: str, values: Any, *, or_one: bool = False) -> tuple[int, ...]:
     """``values`` as a tuple of Python ints: any iterable of integers, a numpy vector included.
 
-    or_one: one integer is a sequence of one.
+    or_one: a bare integer is accepted too, as a sequence of one.
 
     Raises:
         DescriptorError: not an iterable, too many members, or one that is no integer, which the message names.
     """
-    if or_one and type(values) is int:  # the protocol below takes 10 us
+    if or_one and type(values) is int:  # checking the protocol SupportsIndex, below, takes 10 us
         return (integer(argument, values),)
     try:
         members = tuple(islice(values, MAX_MEMBERS + 1))
@@ -189,7 +189,7 @@ def require_word(argument: str, value: object, known: Sequence[str | bool | None
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 Elsewhere: TypeAlias = Mapping[str, Collection[str]]
-"""Names that a function does not take, for each end of a message that says where the names belong."""
+"""Names that a function does not take, listed under the end of the message that says where they belong."""
 
 _NOWHERE: Elsewhere = {}
 _OF_ARRAYS: Elsewhere = {"rs.asarray(array, device=...) puts an array on a device": ("device",)}
@@ -198,12 +198,13 @@ _OF_ARRAYS: Elsewhere = {"rs.asarray(array, device=...) puts an array on a devic
 def list_arguments(kind: object, defaults: Mapping[str, object]) -> Callable[[_Function], _Function]:
     """Decorate a function that takes ``**arguments: Unpack[kind]``: ``help`` and ``inspect.signature`` list them too.
 
-    They are shown as keywords, before those of the def. The function calls ``require_listed``; but where it needs more
-    than its first argument, that is done before the call, because Python would only name those that are missing.
+    They are shown as keywords, before the keywords of the def. The function itself calls ``require_listed``. If it has
+    several required arguments, ``check_keywords`` refuses unknown names before the call: otherwise Python would only
+    name the required arguments that are missing.
 
     Args:
         kind: the typed dictionary.
-        defaults: of the arguments; None for those that it lacks.
+        defaults: the default of each argument; None for an argument that is not in it.
     """
 
     def decorate(function: _Function) -> _Function:
@@ -240,7 +241,7 @@ def require_listed(
     """Refuse names that the signature of ``function`` does not list, as Python refuses unexpected keyword arguments.
 
     Raises:
-        TypeError: there is one; the message suggests restride's word for another library's, or the nearest.
+        TypeError: there is such a name; the message suggests restride's word for another library's, or the nearest one.
     """
     listed = _listed(function)
     if not listed.issuperset(arguments):
@@ -285,7 +286,7 @@ def members(argument: str, values: Any) -> tuple[Any, ...]:
 
 
 def reals(argument: str, values: object) -> tuple[ExactNumber, ...]:
-    """``values`` as finite numbers of Python's own: an integer, a ``Fraction``, or an f64.
+    """``values`` as finite numbers of Python's own, each an integer, a ``Fraction`` or an f64.
 
     Raises:
         DescriptorError: not a sequence of finite numbers.
@@ -307,7 +308,7 @@ def exact(argument: str, value: object) -> ExactNumber:
 
 
 def fraction(argument: str, value: object) -> Fraction:
-    """One number as an exact fraction.
+    """One number as an exact fraction; a float stands for the decimal number that prints it.
 
     Raises:
         DescriptorError: not a finite number.
@@ -339,14 +340,14 @@ def real(argument: str, value: object) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise DescriptorError(f"{argument} must be a number that f64 has") from None
+        raise DescriptorError(f"{argument} must be in the range of f64, got {shown(value)}") from None
 
 
 # Numpy arrays from arrays and lists of numbers.
 
 
 def as_numpy(argument: str, value: object, dtype: np.dtype[np.generic] | None = None) -> npt.NDArray[Any]:
-    """``value`` as a plain numpy array, over its own memory if it has any. Every array from outside is taken here.
+    """``value`` as a plain numpy array, over its own memory if it has any. Every array from outside passes here.
 
     numpy makes f64 of a list with an integer of 2^63 or more and a smaller one. Here integers in a list stay exact:
     [2^64 - 12, 5] is u64.
@@ -354,8 +355,8 @@ def as_numpy(argument: str, value: object, dtype: np.dtype[np.generic] | None = 
     Args:
         argument: name of the argument in error messages.
         value: an array, an image of Pillow, a number or nested sequences of numbers.
-        dtype: the type that the elements are for. Only with one, a list may have integers of at most 64 bits that
-            neither s64 nor u64 holds together: for a type of integers each keeps its low bits, for another they are
+        dtype: the type that the elements are to become. Only if it is given may a list mix integers that only u64
+            holds with negative ones: for an integer type each keeps its low 64 bits, for any other type they become
             f64.
 
     Raises:
@@ -412,9 +413,9 @@ def require_unmasked(argument: str, value: Any) -> None:
 
 
 def exact_members(value: object, array: npt.NDArray[Any]) -> list[int | float] | None:
-    """An integer, or the numbers of a list in order, as Python's, where ``array``, numpy's own, may have rounded them.
+    """The numbers of a list in order, or a single integer, as Python's, if numpy may have rounded them in ``array``.
 
-    None: ``value`` is neither, or ``array`` holds it exactly: it is of integers, or f64 holds them.
+    None: ``value`` is neither, or ``array`` holds it exactly, as integers or as f64.
     """
     if not isinstance(value, list | tuple | int) or array.dtype not in (np.float64, np.dtype(object)):
         return None
@@ -427,7 +428,7 @@ def exact_members(value: object, array: npt.NDArray[Any]) -> list[int | float] |
 
 
 def _low_bits(argument: str, number: float) -> int:
-    """The low 64 bits of a number without its fraction, as if it were assigned alone; 0 for infinities and NaN."""
+    """The low 64 bits of a number cut to an integer, as if numpy cast this number alone; 0 for infinities and NaN."""
     if isinstance(number, int) and not -(1 << 63) <= number < 1 << 64:
         raise DescriptorError(f"{argument} has {shown(number)}, an integer of more than 64 bits")
     return int(number) % (1 << 64) if math.isfinite(number) else 0

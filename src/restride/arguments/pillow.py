@@ -14,7 +14,7 @@ from restride.errors import DescriptorError, Message, RestrideError, Unsupported
 
 _MODES = dict.fromkeys(("P", "CMYK", "YCbCr", "LAB", "HSV", "RGBX"), "RGB")
 _MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
-"""The mode that an image with other pixels is converted to."""
+"""For each mode whose pixels are not used as they are, the mode that an image is converted to."""
 _KEYED_MODES = ("1", "L", "RGB", "I;16", "I;16B", "I;16L")
 """Modes of images that may have a transparent colour, given in ``info``."""
 
@@ -28,7 +28,7 @@ class PillowImage(Protocol):
 
     @property
     def mode(self) -> str:
-        """What its pixels are."""
+        """The kind of its pixels, such as "RGB"."""
 
     @property
     def size(self) -> tuple[int, int]:
@@ -49,13 +49,13 @@ class PillowImage(Protocol):
         """The image in another mode."""
 
     def getexif(self) -> Mapping[int, object]:
-        """What EXIF says."""
+        """The EXIF data, by tag."""
 
 
 def is_file(image: object) -> bool:
     """True for an argument that is read as the file of an image: a path, the bytes of a file, or a file object.
 
-    A view of memory is bytes if these are its only axis, else an array.
+    A memoryview counts as bytes if single bytes are its only axis, else as an array.
     """
     if isinstance(image, memoryview):
         return image.ndim == 1 and image.itemsize == 1
@@ -86,13 +86,13 @@ def pillow_errors() -> Iterator[None]:
 
 
 def pixels_of(image: object) -> Any:
-    """The pixels of a Pillow image, or of a list of them, as gray or RGB, and alpha if there is any; else ``image``.
+    """The pixels of a Pillow image, or of a list of them, as gray or RGB, with alpha if any; anything else as it is.
 
     The pixels are as stored; a warning says if EXIF asks to rotate the image.
 
     Raises:
         DescriptorError: Pillow cannot decode the image, for example because its file is cut off.
-        UnsupportedError: it was opened from a kind of TIFF that Pillow reads as other pixels than the file has.
+        UnsupportedError: the image was opened from a kind of TIFF whose pixels Pillow reads wrongly.
     """
     if isinstance(image, list | tuple) and any(hasattr(kind, "getbands") for kind in set(map(type, image))):
         several = []
@@ -107,8 +107,8 @@ def pixels_of(image: object) -> Any:
         pixels = _decoded(image)
     if _is_to_turn(image):
         warn_caller(
-            "an image of Pillow is used as stored, and its EXIF says to turn it: PIL.ImageOps.exif_transpose(image) "
-            "does, and rs.imread(path) reads files so"
+            "an image of Pillow is used as stored, although its EXIF says to turn it: "
+            "PIL.ImageOps.exif_transpose(image) turns it, and rs.imread(path) turns the images that it reads"
         )
     return pixels
 
@@ -126,10 +126,10 @@ def _decoded(image: PillowImage) -> npt.NDArray[Any]:
 
 
 def require_read_right(image: PillowImage, *, deep: bool = True) -> None:
-    """Refuse an image that Pillow has opened from a TIFF, if it makes other pixels of such a file.
+    """Refuse an image that Pillow has opened from a TIFF of a kind whose pixels it reads wrongly.
 
-    A copy or a conversion of the image no longer says which file it is of. deep: refuse colours of 16 bits too, of
-    which Pillow keeps 8.
+    A copy or a conversion of such an image is accepted, because it no longer says which file it comes from.
+    deep: refuse colours of 16 bits too, of which Pillow keeps 8.
 
     Raises:
         UnsupportedError: it is such an image.
@@ -168,8 +168,8 @@ def require_read_right(image: PillowImage, *, deep: bool = True) -> None:
     if fault:
         raise UnsupportedError(
             Message.of(
-                f"the image is of a TIFF, of which Pillow {fault}",
-                ": rs.imread(path) reads such files, and its array is taken in place of the image",
+                f"the image comes from a TIFF that Pillow reads wrongly: it {fault}",
+                "; rs.imread(path) reads such files: pass its array instead of the image",
             )
         )
 
@@ -180,5 +180,5 @@ def _is_to_turn(image: PillowImage) -> bool:
 
     try:
         return image.getexif().get(Tag.Orientation) in range(2, 9)
-    except Exception:  # noqa: BLE001 - of any type, as above; only the EXIF data are damaged
+    except Exception:  # noqa: BLE001 - an error of any type: only the EXIF data are damaged
         return False

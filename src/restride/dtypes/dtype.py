@@ -102,7 +102,7 @@ def as_dtype(value: Any) -> DType:
 
     Raises:
         DescriptorError: the type is unknown, its bytes are not in this machine's order, or ``value`` is one of numpy's
-            short names: "i8" would be 64 bits wide, while "u8" is 8.
+            short names: numpy's "i8" is 64 bits wide, while our "u8" is 8.
     """
     if isinstance(value, DType):
         return value
@@ -152,7 +152,7 @@ def cast(argument: str, numbers: Array, dtype: DType) -> Array:
     Integers of more than 64 bits, which numpy holds as objects, become floats only.
 
     Raises:
-        DescriptorError: objects that are no numbers, or integers of more than 64 bits as integers.
+        DescriptorError: objects that are no numbers, or integers of more than 64 bits for an integer type.
     """
     try:
         if dtype.is_float and numbers.dtype.hasobject:  # ml_dtypes' types refuse such arrays
@@ -179,7 +179,8 @@ def _suggestion(value: object) -> str:
 def _short_name(text: str, element: DType) -> str:
     """Why numpy's "i8" is refused: it counts 8 bytes, while our "s8" counts bits."""
     in_bits = [name for name in DTYPES if name.startswith(text.replace("i", "s")) and DTYPES[name].itemsize == 1]
-    narrow = [element.name.replace("64", "32")] if text in ("float", "int", "uint") else []  # which many libraries mean
+    # Many libraries mean 32 bits by these names.
+    narrow = [element.name.replace("64", "32")] if text in ("float", "int", "uint") else []
     choices = " or ".join(map(repr, [element.name, *narrow, *in_bits]))
     name = element.dtype.name
     meaning = f"counts bytes in numpy, where it is {name}" if text[-1].isdigit() else f"is {name} in numpy"

@@ -1,7 +1,7 @@
 """The table of element types: what each one is, and what other libraries call it.
 
-All that depends on a type is made from its row, and shaders/include/element_types.glsl too. So this module imports
-nothing: tools/element_include.py reads it without numpy.
+Everything that depends on a type is made from its row, shaders/include/element_types.glsl too. This module imports
+no package, because tools/element_include.py reads it where numpy is not installed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ ElementKind = Literal["bool", "signed integer", "unsigned integer", "real floati
 class ElementType(NamedTuple):
     """One element type.
 
-    A float has a sign, an exponent and ``fraction`` bits; its number is ``1.fraction * 2^(exponent - bias)``, and
-    without the leading 1 for exponent 0. ``largest``, ``infinity`` and ``nan`` are the bits of its largest finite
-    number, of infinity (None: it has none) and of the quiet NaN without a payload.
+    A float has a sign, an exponent and ``fraction`` bits; its number is ``1.fraction * 2^(exponent - bias)``, or
+    ``0.fraction * 2^(1 - bias)`` for exponent 0. ``largest``, ``infinity`` and ``nan`` are the bits of its largest
+    finite number, of infinity (None: it has none) and of the quiet NaN without a payload.
     """
 
     name: DTypeName
@@ -36,16 +36,16 @@ class ElementType(NamedTuple):
     kind: ElementKind
     bits: int
     dlpack: int
-    """The type's code in dlpack.h, which has the bits beside it."""
+    """The code of the type in dlpack.h, where the number of bits is a field of its own."""
     fraction: int = 0
     bias: int = 0
     largest: int = 0
     infinity: int | None = None
     nan: int = 0
     onednn: str = ""
-    """oneDNN's name, if it is another one."""
+    """oneDNN's name, if it differs from ``name``; else empty."""
     mlir: tuple[str, ...] = ()
-    """MLIR's other names."""
+    """MLIR's names, without ``name`` itself."""
     others: tuple[str, ...] = ()
     """Names of other libraries, such as safetensors, for which an error suggests ours."""
 
@@ -63,7 +63,7 @@ class ElementType(NamedTuple):
     def saturates(self) -> bool:
         """True for floats of a smaller range than f32: overflow gives the largest number, unless that is switched off.
 
-        Overflow of the others gives infinity.
+        Overflow of the other floats gives infinity.
         """
         return self.is_float and self.exponents < 256
 
@@ -79,7 +79,7 @@ class ElementType(NamedTuple):
 
     @property
     def range(self) -> tuple[int, int]:
-        """The lowest and the highest finite value; even floats have integers there."""
+        """The lowest and the highest finite value; both are integers, for floats too."""
         if self.is_float:
             exponent, fraction = divmod(self.largest, 1 << self.fraction)
             highest = (1 << self.fraction | fraction) << (exponent - self.bias - self.fraction)

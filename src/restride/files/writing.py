@@ -78,12 +78,12 @@ def require_writable(path: Path) -> None:
 
 
 def require_unlinked(path: Path) -> None:
-    """Raise if a link is at this path, which is inside of a folder that is filled, and not given itself.
+    """Raise if there is a link at this path: a path inside a folder that is being filled, which no user has named.
 
-    ``write_file`` follows links, and who made this one would choose what is replaced.
+    ``write_file`` follows links, so whoever made the link would choose which file is replaced.
 
     Raises:
-        OSError: it is a link.
+        OSError: there is a link.
     """
     if path.is_symlink():
         raise OSError(errno.ELOOP, "it is a link, and nothing inside a folder is written through one", str(path))
