@@ -71,7 +71,8 @@ class Choices:
         """Minimum number of invocations for a dispatch of ``elements``, if the kernel can do less in each.
 
         A GPU hides the latency of memory by work in flight. 80 compute units that keep 32 subgroups of 32 each have
-        80,000 invocations at once; 224 x 224 x 3 elements are too few for that, and get one for every four: 37,632.
+        80,000 invocations at once; 224 x 224 x 3 elements are too few for that, and get one
+        invocation for every four: 37,632.
         """
         return min(elements // 4, MANY) if self.invocations == "many" else 0
 
@@ -134,7 +135,7 @@ class Limits:
 
     @property
     def window_alignment(self) -> int:
-        """A binding begins at a multiple of this many bytes, at least of the widest element's; 0: it begins at 0."""
+        """A binding begins at a multiple of this many bytes, at least those of the widest load; 0: it begins at 0."""
         return max(self.offset_alignment, 16) if self.offset_alignment else 0
 
     @property

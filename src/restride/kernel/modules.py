@@ -83,7 +83,7 @@ class Interface:
     bindings: number of storage buffers, at bindings 0, 1, ... of descriptor set 0.
     constants: the id of each specialization constant, by its name in GLSL.
     push: the names of the push constants in order, one 32-bit word each.
-    structs: of each struct of rows of the parameters, how many words each member has, by its name, in order.
+    structs: for each struct in the parameters buffer, the number of words of each member, by its name, in order.
     """
 
     local_size: tuple[int, int, int] | None

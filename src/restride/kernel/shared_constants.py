@@ -1,7 +1,7 @@
 """Numbers that plans and kernels share; the build writes them to shaders/include/shared_constants.glsl.
 
 This module imports nothing: tools/constants_include.py reads it where no dependency is installed. Every name is a
-``const uint`` there.
+``const uint`` in that file.
 """
 
 GROUP_SIZE = 128
@@ -26,16 +26,17 @@ PIECES_EACH = 4
 WORDS_APART, WORDS_REVERSED, WORDS_IN_A_ROW = 0, 1, 2
 """ARRANGEMENT: how the four words of one 128-bit load or store lie on the other side.
 
-Apart: ``lane_stride`` from one to the next. Reversed, in a gather: one 128-bit load of a flip. In a row, in a scatter:
-the 16 words of an invocation's four pieces are adjacent, and begin at any word.
+Apart: ``lane_stride`` from one to the next. Reversed, in a gather: a flip loads them at once, in reverse order. In a
+row, in a scatter: the 16 words of an invocation's four pieces are adjacent, and begin at any word.
 """
 
 SHORT_ROWS_WORDS = 1024
 """Words of elements in the memory that a group of short_rows.comp shares."""
 
 NARROW_EDGE, WIDE_EDGE = 64, 32
-"""Elements along a tile of transpose_shared.comp, of 8 or 16 bits and of 32 or 64: along a and, unless the tile is
-shortened, along b.
+"""Elements along an edge of a tile of transpose_shared.comp: the narrow ones have 8 or 16 bits, the wide ones 32 or 64.
+
+The tile has this edge along axis a, which is contiguous in the destination, and along axis b unless it is shortened.
 """
 
 # Pixels and rows of an invocation.
@@ -52,7 +53,7 @@ NEAREST_EVEN, TRUNCATE, HALF_AWAY = 0, 1, 2
 """ROUNDING: how floats become integers."""
 
 SATURATES, ROUNDS_FIRST, NORMAL_QUOTIENTS, SHORT_QUOTIENTS = 4, 8, 16, 32
-"""ROUNDING: flags beside it."""
+"""ROUNDING: flags beside the kind of rounding."""
 
 SRC_ZERO_POINT, SRC_SCALE, SUM, DST_SCALE, DST_ZERO_POINT, SRC_PAIRS, DST_PAIRS = 1, 2, 4, 8, 16, 32, 64
 """STEPS: which steps there are, and which side has several pairs of scale and zero point."""
@@ -81,10 +82,10 @@ MAX_RUN = 8
 """Maximum number of source elements that neighbours read as one run."""
 
 HAS_PATTERN = 1 << 16
-"""PATTERN, in resample_moves.comp: there is one."""
+"""PATTERN, in resample_moves.comp: the flag that there is a pattern."""
 
 GRADIENT = 4
-"""SLOTS_AND_KIND: a sum may have no taps; it is then 0.0."""
+"""SLOTS_AND_KIND: the flag of a gradient, where a sum may have no taps; the sum is then 0.0."""
 
 LONG_SLOT = 8
 """SLOTS_AND_KIND: ``LONG_SLOT << slot`` says that sums along a slot may have more than ``SHORT_SUM`` nonzero taps."""
@@ -92,7 +93,8 @@ LONG_SLOT = 8
 SHORT_SUM = 32
 """Maximum nonzero taps of a sum without compensation for rounding.
 
-Compensation takes a fifth longer on llvmpipe; 32 additions lose a few units in the last place. 1080 to 224 is 18 taps.
+Compensation takes a fifth longer on llvmpipe; 32 additions lose a few units in the last place. An
+antialiased cubic from 1080 to 224 has 20 taps.
 """
 
 # Boxes of images.
@@ -101,8 +103,8 @@ BOX_COLUMNS = 4
 """Columns that an invocation of crop_pixels.comp computes."""
 
 TAP_BITS, END_BIT = 0xFFF, 16
-"""The range of a table row: its low bits are the first tap inside the image; from ``END_BIT`` on, the one after the
-last.
+"""The range of a table row: its low bits are the first tap inside the image; from ``END_BIT`` on, the tap after the
+last one inside.
 """
 
 HELD, IS_FILL = 1 << 15, 1 << 31
@@ -112,7 +114,7 @@ PAST = 0xFFFFFFFF
 """The range of columns after the last one, in the table of crop_pixels.comp."""
 
 ROW_BIT = 16
-"""The row of a box is in these and the higher bits of a word, above the channel."""
+"""A word has the row of a box from this bit on, and the channel below it."""
 
 PIXELS_APART, PIXELS_BYTES, PIXELS_ADJACENT, PIXELS_IN_WORDS = 0, 1, 2, 3
 """PIXELS: how the channels of a source pixel lie.

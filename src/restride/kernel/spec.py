@@ -70,7 +70,8 @@ class KernelSpec:
     def at(self, starts: Sequence[int]) -> KernelSpec:
         """The same dispatch, with memory ``i`` read and written ``starts[i]`` bytes later.
 
-        That of a memory that is bound and not read moves too: it stays inside, as an element lies behind the start.
+        The binding of a memory that is bound but not read moves too. It stays inside the memory, because an element
+        lies behind the start.
         """
         bindings = tuple(
             Binding(binding.offset + start, binding.nbytes, binding.writes)
