@@ -41,7 +41,7 @@ def folder(tmp_path, monkeypatch):
         ("slice x.bin y.npy [0]", "x.bin holds bytes alone: say what they are, such as --desc"),
         ("reorder x.f32 y.npy", "x.f32: the name must end in .npy, "),
         ("reorder x.npy y.f32 --to f16", "y.f32: the name must end in .npy, "),
-        ("reorder x.bin y.npy --desc 'memref<3x?xf32>'", "memref of the line: size 1 is known at run time alone (?)"),
+        ("reorder x.bin y.npy --desc 'memref<3x?xf32>'", "the size of axis 1 is known at run time alone (?)"),
         (
             "reorder x.npy y.npy --to u8 --axis 1",
             "--axis 1 has no effect without several numbers of one of",

@@ -52,9 +52,9 @@ def test_the_command_writes_a_file(capsys, tmp_path, suffix):
         (["f32[2,3]", "-o", "x.jpg"], "the name of a picture must end in .svg or .png, got 'x.jpg'"),
         (["f32[2,3]", "-o", "/no/such/folder/x.svg"], "cannot write /no/such/folder/x.svg: No such file or directory"),
         (["f32[2,3]", "--at", "9,9"], "index 9 is outside [0, 2) of axis 0"),
-        (["memref<3x?xf32>"], "memref of the line: size 1 is known at run time alone (?)"),
+        (["memref<3x?xf32>"], "memref of the line: the size of axis 1 is known at run time alone (?)"),
         (["wei:f32::wino:::f0 2x2"], "wei of the line: the format kind 'wino' does not say where elements are"),
-        (["%a = c64[3]{0} copy(%b)"], "%a of the line: elements of type 'c64', which is none of pred, "),
+        (["%a = c64[3]{0} copy(%b)"], "%a of the line: elements of type 'c64' are not supported, only those of pred, "),
         ([], "the following arguments are required: LAYOUT"),
     ],
 )

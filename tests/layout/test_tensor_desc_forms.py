@@ -318,8 +318,8 @@ def xla(**arguments: object) -> TensorDesc:
         ({"tiles": [(2, 0)]}, "tile sizes are 1 or more, or -1 to join dimensions: 0 of (2, 0), for f32[2,3]"),
         ({"tiles": [(2, 2), (-2, 2)]}, "or -1 to join dimensions: -2 of (-2, 2), for f32[2,3]"),
         ({"tiles": [()]}, "a tile needs a size, got (), for f32[2,3]"),
-        ({"tiles": [(2, -1)]}, "no faster dimension to be joined with: (2, -1), for f32[2,3]"),
-        ({"tiles": [(-1,)]}, "no faster dimension to be joined with: (-1,), for f32[2,3]"),
+        ({"tiles": [(2, -1)]}, "must not be -1, as no faster dimension follows: (2, -1), for f32[2,3]"),
+        ({"tiles": [(-1,)]}, "must not be -1, as no faster dimension follows: (-1,), for f32[2,3]"),
         ({"tiles": [2, 2]}, "tile must be a sequence of integers, got 2 (int), for f32[2,3]"),
         ({"tiles": [(2, 2.0)]}, "tile[1] must be an integer, got 2.0 (float), for f32[2,3]"),
         ({"tiles": [(True,)]}, "tile[0] must be an integer, got the boolean True, for f32[2,3]"),
@@ -345,7 +345,7 @@ def test_xla_refuses(arguments, message):
 
 def test_too_many_tiles_or_blocks_are_refused_with_the_descriptor():
     for call in (lambda: xla(tiles=[(2,)] * 40), lambda: TensorDesc.from_tag("Ab" + "2a" * 40, (2, 3))):
-        with pytest.raises(UnsupportedError, match=r"more than 64 numbers of one index.*f32\[2,3\]"):
+        with pytest.raises(UnsupportedError, match=r"at most 64 numbers, got more.*f32\[2,3\]"):
             call()
 
 

@@ -264,7 +264,7 @@ def test_permute_counts_negative_axes_from_the_end():
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ((3,), "sizes (3,) have fewer axes than 2, for f32[2,1]{1,0}"),
+        ((3,), "sizes (3,) have fewer axes than the 2 of the tensor, for f32[2,1]{1,0}"),
         ((3, 3), "size 2 of axis 0 cannot broadcast to 3, for f32[2,1]{1,0}"),
         ((1, 1), "size 2 of axis 0 cannot broadcast to 1, for f32[2,1]{1,0}"),
         ((2, -1), "sizes (2, -1) must each be 0 or more, for f32[2,1]{1,0}"),

@@ -85,13 +85,19 @@ def test_reshapes_that_are_refused(desc, sizes, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((TILED, (2,), (3, 0), ((1, 0),)), "a view reaches [3, 4] along axis 0 of size 4, for f32[4,4]{1,0:T(4,4)}"),
-        ((TILED, (2,), (0, 0), ((0, -1),)), "a view reaches [-1, 0] along axis 1 of size 4, for f32[4,4]{1,0:T(4,4)}"),
-        ((TILED, (), (0, 4), ()), "a view reaches [4, 4] along axis 1 of size 4, for f32[4,4]{1,0:T(4,4)}"),
-        ((TILED, (3, 3), (0, 0), ((1, 0), (1, 0))), "a view reaches [0, 4] along axis 0 of size 4"),
+        (
+            (TILED, (2,), (3, 0), ((1, 0),)),
+            "a view must not reach [3, 4] along axis 0 of size 4, for f32[4,4]{1,0:T(4,4)}",
+        ),
+        (
+            (TILED, (2,), (0, 0), ((0, -1),)),
+            "a view must not reach [-1, 0] along axis 1 of size 4, for f32[4,4]{1,0:T(4,4)}",
+        ),
+        ((TILED, (), (0, 4), ()), "a view must not reach [4, 4] along axis 1 of size 4, for f32[4,4]{1,0:T(4,4)}"),
+        ((TILED, (3, 3), (0, 0), ((1, 0), (1, 0))), "a view must not reach [0, 4] along axis 0 of size 4"),
         (
             (TILED, (4,), (0, 0), ((1, 1),)),
-            "axis 0 of a view moves along several axes of what it looks at: steps (1, 1), for f32[4,4]{1,0:T(4,4)}",
+            "axis 0 of a view must move along one axis of inner, got steps (1, 1), for f32[4,4]{1,0:T(4,4)}",
         ),
         (
             (TILED, (2,), (0,), ((1, 0),)),
@@ -122,7 +128,7 @@ def test_views_look_at_tiles_only():
     for inner in (TensorDesc("f32", (4, 4), (9, 2)), views.permute(ROWS, (1, 0))):
         with pytest.raises(UnsupportedError) as caught:
             TensorDesc.view_of(inner, (2,), (0, 0), ((1, 0),))
-        assert str(caught.value) == f"a view looks at an order, tiles or a tag, not at {inner}"
+        assert str(caught.value) == f"inner must be written by an order, tiles or a tag, got {inner}"
     for text in ("f32[2]{at=(1+2a,3),in=[4,4]{1,0}}", "f32[2]{at=(1+2a,3),in=[4,4]:ab}"):
         plain = TensorDesc.parse(text)
         assert str(plain) == text

@@ -110,7 +110,7 @@ REFUSED = [
     (lambda t: xp.expand_dims(t, axis=5), r"axis 5 is outside \[-4, 4\), for s16"),
     (lambda t: xp.squeeze(t, 0), "axis 0 of size 2 cannot be squeezed, only one of size 1, for s16"),
     (lambda t: xp.squeeze(t, 7), r"axis 7 is outside \[-3, 3\)"),
-    (lambda t: xp.broadcast_to(t, (2, 3)), r"sizes \(2, 3\) have fewer axes than 3, for s16"),
+    (lambda t: xp.broadcast_to(t, (2, 3)), r"sizes \(2, 3\) have fewer axes than the 3 of the tensor, for s16"),
     (lambda t: xp.broadcast_to(t, (2, 5, 4)), "size 3 of axis 1 cannot broadcast to 5, for s16"),
     (lambda t: xp.broadcast_arrays(t, t[:, :2]), r"sizes \(2, 3, 4\), \(2, 2, 4\) do not broadcast"),
     (lambda t: xp.concat([]), "concat needs one tensor or more, got none"),

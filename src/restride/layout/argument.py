@@ -24,7 +24,7 @@ def laid_out(like: TensorDesc, layout: Layout, dtype: DType | None = None) -> Te
 
     A TensorDesc or its text is taken as it is, with its own type; the others get ``dtype``, or the type of ``like``.
 
-    None and "A->B": packed, row-major. "any": the family of ``like``. A name gives the memory order from slowest to
+    None and "A->B": packed, row-major. "any": that of ``family``. A name gives the memory order from slowest to
     fastest and leaves sizes in logical order: "NHWC" of sizes (1, 3, 5, 7) is strides (105, 1, 21, 3).
 
     Raises:
@@ -95,7 +95,7 @@ def _axes_of(desc: TensorDesc) -> list[int] | None:
 
 
 def is_permutation(layout: Layout) -> TypeGuard[str]:
-    """True for "A->B", which permutes the logical axes; an ``out`` that is passed keeps its own memory layout."""
+    """True for "A->B", which permutes the logical axes but says nothing about memory: an ``out`` keeps its layout."""
     return isinstance(layout, str) and "->" in layout
 
 

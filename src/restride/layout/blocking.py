@@ -45,7 +45,7 @@ class Join:
 class Blocking:
     """A layout of a whole buffer.
 
-    Every value has a number: first the coordinates from 0 on, then the results of each step.
+    Numbers are referred to by position: first the coordinates, from 0 on, then the results of each step.
 
     Attributes:
         bounds: bounds of the coordinates: the sizes of the logical axes, including padding by value, then 1 for each
@@ -98,7 +98,7 @@ class Blocking:
         return address
 
     def coordinates_of(self, offset: int) -> tuple[int, ...] | None:
-        """The coordinates of the element at ``offset``, each below its bound; None in other padding."""
+        """The coordinates of the element at ``offset``, each below its bound; None for padding outside the bounds."""
         if offset >= self.tail:
             return None
         numbers: list[int] = [0] * len(self.all_bounds)
@@ -118,9 +118,9 @@ class Blocking:
 
     @cached_property
     def weights(self) -> tuple[tuple[int, ...], ...] | None:
-        """For each coordinate, the weights of its digits, ascending from 1; None where digits belong to several.
+        """For each coordinate, the weights of its digits, ascending from 1; None if some digit joins coordinates.
 
-        Tiles of 8 under sub-tiles of 2: 1, 2, 8.
+        A coordinate in tiles of 8, which are split into sub-tiles of 2, has the weights 1, 2, 8.
         """
         digits = [(coordinate, 1) for coordinate in range(len(self.bounds))]  # coordinate and weight of each number
         for step in self.steps:
@@ -171,7 +171,7 @@ class _Steps:
         self.steps.append(step)
         self.next += numbers
         if self.next > MAX_NUMBERS:
-            raise UnsupportedError(f"tiles or blocks make more than {MAX_NUMBERS} numbers of one index")
+            raise UnsupportedError(f"tiles or blocks must split one index into at most {MAX_NUMBERS} numbers, got more")
 
 
 def tiled(

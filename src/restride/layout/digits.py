@@ -283,7 +283,7 @@ def _are_adjacent(high_coefficient: int, high: Digit, low_coefficient: int, low:
 
 
 def _divided(of: Linear, divisor: int) -> tuple[Linear, Linear]:
-    """A and B with ``of = divisor * A + B``; B has the terms that do not divide, and is as low as 0 allows."""
+    """A and B with ``of = divisor * A + B``; B has the terms that do not divide; its minimum is in [0, divisor)."""
     whole = [(c // divisor, atom) for c, atom in of.terms if c % divisor == 0]
     rest = Linear(0, tuple((c, atom) for c, atom in of.terms if c % divisor))
     carried = (of.const + rest.span[0]) // divisor

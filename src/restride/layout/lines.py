@@ -39,7 +39,7 @@ Role = Literal["source", "destination", ""]
 
 
 class Found(NamedTuple):
-    """A layout in a line: the name that the line has for it, and what a reorder from the line takes it for."""
+    """A layout in a line: its name there, and its side in a reorder that is read from the line; "" for neither side."""
 
     name: str
     desc: TensorDesc
@@ -73,7 +73,7 @@ def layout_for(role: Role, text: str) -> TensorDesc | None:
     """The only layout in a line, or the only one with this role; None if ``text`` is not such a line.
 
     Raises:
-        DescriptorError: there are several such; or as ``layouts_in``.
+        DescriptorError: there are several layouts, and not exactly one has this role; or as ``layouts_in``.
         UnsupportedError: as ``layouts_in``.
     """
     found = layouts_in(text)
@@ -91,7 +91,7 @@ def _require_few(count: int) -> None:
 
 def _element(name: str) -> DType:
     if name not in BY_NAME:
-        raise UnsupportedError(f"elements of type {cut(name)}, which is none of {', '.join(DTYPES)}")
+        raise UnsupportedError(f"elements of type {cut(name)} are not supported, only those of {', '.join(DTYPES)}")
     return as_dtype(name)
 
 
@@ -145,16 +145,18 @@ class _Memory(NamedTuple):
             if flag in self.flags:
                 raise UnsupportedError(f"{what} is not in the line, so that the layout is not known")
         if self.extra not in ("", "f0"):
-            raise UnsupportedError(f"extra data {self.extra!r}, such as compensation behind the elements")
+            raise UnsupportedError(
+                f"extra data {self.extra!r}, such as compensation behind the elements, is not supported"
+            )
         tag = parse_tag(self.tag)
         if self.strides and tag.blocks:
-            raise UnsupportedError(f"strides {self.strides} of the blocked tag {self.tag}")
+            raise UnsupportedError(f"strides {self.strides} of the blocked tag {self.tag} are not supported")
         if self.strides:
             return TensorDesc(dtype, sizes, _numbers("strides", self.strides))
         desc = TensorDesc.from_tag(self.tag, sizes, dtype)
         if "p" in self.flags and not desc.is_padded:
             raise UnsupportedError(
-                f"padding (flag p) beyond the blocks of the tag {self.tag}, whose sizes are not there"
+                f"padding (flag p) beyond the blocks of the tag {self.tag} is not supported: the line has no sizes"
             )
         return desc
 
@@ -192,7 +194,10 @@ def _of_onednn(line: str) -> Iterator[Found]:
 
 
 def _sizes_of(memories: Sequence[_Memory], place: int, lists: Sequence[str]) -> tuple[int, ...]:
-    """The sizes of a memory: those of all; or of each in order; or of the factors of a product and so of it."""
+    """The sizes of a memory by the ``lists`` in a line: one for all memories, one for each, or those of two factors.
+
+    The sizes of a matrix product follow from those of its factors.
+    """
     if len(lists) == 1:
         return _numbers("sizes", lists[0])
     if len(lists) == len(memories):
@@ -203,8 +208,8 @@ def _sizes_of(memories: Sequence[_Memory], place: int, lists: Sequence[str]) -> 
         product = (*map(max, src[:-2], wei[:-2]), *src[-2:-1], *wei[-1:])
         return (src, wei, product)[names.index(memories[place].name)]
     raise DescriptorError(
-        f"its sizes are not in the line, which has {len(lists)} for {len(memories)} memories: put them behind, as in "
-        f"'src:f32:blocked:aBcd16b::f0 2x16x4x4'"
+        f"its sizes are not in the line, which has {len(lists)} lists of sizes for {len(memories)} memories: put "
+        f"them behind, as in 'src:f32:blocked:aBcd16b::f0 2x16x4x4'"
     )
 
 
@@ -246,7 +251,7 @@ def _numbers(what: str, text: str) -> tuple[int, ...]:
 # MLIR's types.
 
 _MLIR_TYPES: dict[str, str] = {name: row.name for row in ELEMENT_TYPES.values() for name in row.mlir}
-"""MLIR's names of types that differ from ours; an integer without a sign is read as one with it."""
+"""MLIR's names of types that differ from ours; ``i8``, an integer without a sign, is read as a signed one."""
 
 _TYPE = re.compile(r"\b(memref|tensor)<")
 _DIMENSION = re.compile(r"(\d{1,155}|\?)x")
@@ -276,18 +281,18 @@ def _type_of_mlir(scanner: Scanner, kind: str) -> TensorDesc:
         raise DescriptorError("a type without a rank (*) has no sizes")
     while size := scanner.match(_DIMENSION):
         if size == "?x":
-            raise DescriptorError(f"size {len(sizes)} is known at run time alone (?)")
+            raise DescriptorError(f"the size of axis {len(sizes)} is known at run time alone (?)")
         sizes.append(int(size[:-1]))
     element = scanner.match(_ELEMENT) or scanner.fail("expected sizes and an element type, as in '3x5xf32'")
     if scanner.comes("<"):
-        raise UnsupportedError(f"elements of type {element}<...>")
+        raise UnsupportedError(f"elements of type {element}<...> are not supported")
     dtype = _element(_MLIR_TYPES.get(element, element))
     strides: tuple[tuple[int, ...], int] | None = None
     order: tuple[int, ...] | None = None
     space = 0
     while scanner.accept(","):
         if kind == "tensor":
-            raise UnsupportedError(f"an encoding of a tensor: {cut(scanner.text[scanner.here() :])}")
+            raise UnsupportedError(f"an encoding of a tensor is not supported: {cut(scanner.text[scanner.here() :])}")
         if strides is not None or order is not None:
             space = _space(scanner)
         elif scanner.accept("strided<"):
@@ -297,7 +302,7 @@ def _type_of_mlir(scanner: Scanner, kind: str) -> TensorDesc:
         elif scanner.comes('0123456789"#'):
             space = _space(scanner)
         else:
-            raise UnsupportedError(f"the layout {cut(scanner.text[scanner.here() :])}")
+            raise UnsupportedError(f"the layout {cut(scanner.text[scanner.here() :])} is not supported")
     scanner.expect(">", f"at the end of the {kind}")
     if strides is not None:
         return TensorDesc(dtype, sizes, *strides, memory_space=space)
@@ -337,16 +342,16 @@ def _permuted(scanner: Scanner, rank: int) -> tuple[int, ...]:
     except DescriptorError:
         names, results = [], [""]
     if sorted(results) != sorted(names) or len(set(names)) != rank or len(names) != rank:
-        raise UnsupportedError(f"a map that is no permutation of {rank} axes: {cut('affine_map<' + scanner.text[at:])}")
+        raise UnsupportedError(f"a map must permute {rank} axes, got {cut('affine_map<' + scanner.text[at:])}")
     return tuple(names.index(name) for name in results)
 
 
 def _space(scanner: Scanner) -> int:
-    """The number of a memory space; one that is another attribute, of which nothing here depends, is 0."""
+    """The number of a memory space; 0 for one that is another attribute, because nothing here depends on it."""
     at = scanner.here()
     if scanner.comes("0123456789"):
         number = scanner.number("a memory space")
-        if scanner.accept(":"):  # of a type, as in ``1 : i32``
+        if scanner.accept(":"):  # the number has a type, as in ``1 : i32``
             scanner.name("a type")
         return number
     depth = 0
@@ -357,7 +362,7 @@ def _space(scanner: Scanner) -> int:
             break
     attribute = scanner.text[at : scanner.position]
     if not attribute.startswith('"') and "space" not in attribute.partition("<")[0]:
-        raise UnsupportedError(f"the attribute {cut(attribute or scanner.text[at:])}, which may be a layout")
+        raise UnsupportedError(f"the attribute {cut(attribute or scanner.text[at:])} may be a layout: not supported")
     return 0
 
 
@@ -397,7 +402,7 @@ def _shape_of_hlo(shape: re.Match[str], name: str, role: Role) -> Found:
 
 
 def _without_comments(text: str) -> str:
-    """``text`` without ``/* ... */``, as it stands in long tuples."""
+    """``text`` without comments ``/* ... */``, which XLA writes into long tuples."""
     kept, at = [], 0
     while (start := text.find("/*", at)) >= 0 and (end := text.find("*/", start)) >= 0:
         kept.append(text[at:start])
@@ -406,7 +411,7 @@ def _without_comments(text: str) -> str:
 
 
 def _closing(text: str, start: int) -> int:
-    """The position of the parenthesis that closes the one at ``start``; without one, that of the end."""
+    """The position of the parenthesis that closes the one at ``start``; the end of ``text`` if none does."""
     depth = 0
     for place in range(start, len(text)):
         depth += (text[place] == "(") - (text[place] == ")")

@@ -1,7 +1,7 @@
 """Which layouts may be written: matching sizes and type, no element reached twice, and views that do not overlap.
 
-All answers are exact. Nested strides are proven at once, the rest by a search with a fixed number of steps, past which
-the question is refused rather than guessed.
+Nested strides are proven at once, the rest by an exact search with a fixed number of steps. If they do not suffice, a
+destination is refused, and two views count as overlapping.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def require_whole_elements(*descs: TensorDesc) -> None:
         if not desc.has_whole_elements:
             raise UnsupportedError(
                 f"elements of {desc.element_size_in_bits} bits are described and drawn, but not read or written: "
-                f"{desc} needs E({8 * desc.dtype.itemsize}), or none"
+                f"{desc} needs E({8 * desc.dtype.itemsize}), or no E(..)"
             )
 
 
@@ -115,7 +115,7 @@ def may_overlap(a: TensorDesc, b: TensorDesc) -> bool:
 
 
 def _apart_in_tiles(a: TensorDesc, b: TensorDesc) -> bool:
-    """True if two views of one tiled layout provably share no element, since along one coordinate they never meet."""
+    """True if two views of one tiled layout provably share no element: along some coordinate they never meet."""
     if (a.inner or a) != (b.inner or b) or a.blocking is None:
         return False
     (a_starts, a_steps), (b_starts, b_steps) = a.coordinate_walk, b.coordinate_walk

@@ -1,7 +1,7 @@
 """Patterns such as ``b (h 2) w -> b h (w 2)``: how axes are split, and in which order the parts are joined.
 
-The syntax is that of einops: names, parentheses around axes that form one, and ``...`` for all others. A number is
-an axis of that size, which stands once on each side; 1 may stand on one side only.
+The syntax is that of einops: names, parentheses around axes that form one axis, and ``...`` for all others. A number
+is an axis of that size, which stands once on each side; only 1 may be missing on one side.
 """
 
 from __future__ import annotations

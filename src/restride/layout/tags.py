@@ -136,8 +136,8 @@ def _axes(tag: str, outer: str) -> dict[str, int]:
             _fail(tag, at, f"letter {outer[at]!r} does not go together with {outer[:at]!r}")
     lacking = {word: _missing(word, outer.lower()) for word in words}
     if all(lacking.values()):
-        more = ", or ".join(f"{' '.join(letters)} to be of {word}" for word, letters in lacking.items())
-        _fail(tag, len(outer), f"letters {outer!r} lack {more},")
+        more = ", or ".join(f"{word} needs {' '.join(letters)} too" for word, letters in lacking.items())
+        _fail(tag, len(outer), f"letters {outer!r} are incomplete, {more},")
     word = next(word for word in words if not lacking[word])
     if len(outer) > MAX_RANK:
         _fail(tag, MAX_RANK, f"a tag has at most {MAX_RANK} axes, not {len(outer)},")

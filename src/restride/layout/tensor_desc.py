@@ -58,7 +58,7 @@ class TensorDesc(_Fields):
     Args:
         dtype: element type, in any spelling ``as_dtype`` knows.
         sizes: up to 8 sizes, each 0 or more.
-        strides: one a size; None: packed in row-major order.
+        strides: one for each size; None: packed in row-major order.
         offset: element of the buffer at which index 0,0,... lies.
         element_size_in_bits: bits that XLA stores an element in; 0: those of the type.
         memory_space: a number of XLA's, kept and printed; every buffer is in the device's memory. 0: the default one.
@@ -132,10 +132,10 @@ class TensorDesc(_Fields):
         """XLA's layout: an order of the axes, padding, tiles, and how it is stored.
 
         Each tile covers the fastest dimensions that the tile before it left; -1 joins a dimension with the next faster
-        one. The last three arguments do not move elements. The buffer is longer where its elements, with all other
-        padding, are no multiple of the alignment; it has ``element_size_in_bits`` for each of them, rounded up to
-        bytes. Elements of another size than their type's are not read or written (UnsupportedError). The memory space
-        is kept and printed only: every buffer is in the device's memory.
+        one. The last three arguments do not move elements. The number of elements of the buffer, with all other
+        padding, is rounded up to a multiple of the alignment; each has ``element_size_in_bits``, and their sum is
+        rounded up to bytes. Elements of another size than their type's are not read or written (UnsupportedError). The
+        memory space is kept and printed only: every buffer is in the device's memory.
 
         Args:
             dtype: element type.
@@ -228,13 +228,13 @@ class TensorDesc(_Fields):
             'f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}'
         """
         if not isinstance(inner, TensorDesc):
-            raise DescriptorError(f"a view looks at a TensorDesc, not at {inner!r}")
+            raise DescriptorError(f"inner must be a TensorDesc, got {inner!r}")
         with ErrorContext(inner):
             sizes, starts = _checked_sizes(inner.dtype, sizes), integers("starts", starts)
             moves = tuple(integers(f"steps[{axis}]", step) for axis, step in enumerate(_members("steps", steps)))
             _check_view(inner.sizes, sizes, starts, moves)
             if inner.inner is not None or inner.parts.strides is not None:
-                raise UnsupportedError(f"a view looks at an order, tiles or a tag, not at {inner}")
+                raise UnsupportedError(f"inner must be written by an order, tiles or a tag, got {inner}")
             return with_walk(inner, sizes, starts, moves)
 
     @classmethod
@@ -345,8 +345,8 @@ class TensorDesc(_Fields):
     def _locate(self, dtype: DType, parts: DescParts, inner: TensorDesc | None = None) -> None:
         """Set the fields, all of which follow from ``parts``: where in the buffer the elements are.
 
-        ``place`` and ``padding`` are what ``==`` compares beside type, sizes and storage: strides and offset or else
-        the address, and what operations write between the elements.
+        Beside type, sizes and storage ``==`` compares ``place``, strides and offset or else the address, and
+        ``padding``, what operations write between the elements.
 
         Raises:
             DescriptorError: an element below the buffer's start.
@@ -505,7 +505,7 @@ class TensorDesc(_Fields):
 
     @property
     def is_whole(self) -> bool:
-        """True for tiles, blocks, and padding of sizes or at the end, a whole buffer whose padding operations write.
+        """True for tiles, blocks, padded sizes and padding at the end: operations write the whole buffer, with padding.
 
         For views and strides, operations write the elements only.
         """
@@ -630,8 +630,8 @@ class TensorDesc(_Fields):
             at = integer("offset", offset)
             if not self.numel or not self.lowest <= at <= self.highest:
                 return None
-            # Without strides, the offset is computed from these coordinates, which are split into digits. No axis moves
-            # along two of them, so each coordinate has an equation of its own.
+            # Without strides, ``at`` stands for coordinates, which were split into digits. No axis moves along two of
+            # them, so each coordinate has an equation of its own.
             found: tuple[int, ...] | None = (at,)
             if self.strides is None and self.blocking is not None:
                 found = self.blocking.coordinates_of(at)
@@ -664,11 +664,11 @@ class TensorDesc(_Fields):
         Source: DirectML, DML_BUFFER_TENSOR_DESC.
         """
         if self.strides is None or self.offset or not self.has_whole_elements:
-            raise UnsupportedError(f"DirectML has strides, no offset, and elements of whole bytes: not {self}")
+            raise UnsupportedError(f"DirectML needs strides, no offset, and elements of whole bytes, got {self}")
         try:
             checked_dml(self.dtype, self.sizes, self.strides)
         except DescriptorError as error:
-            raise UnsupportedError(f"{error}: not {self}") from None
+            raise UnsupportedError(f"{error}: got {self}") from None
         return self.sizes, self.strides
 
 
@@ -694,7 +694,7 @@ def packed(dtype: DType, sizes: Sequence[int], minor_to_major: Sequence[int] | N
     return _packed(dtype, tuple(map(int, sizes)), None if minor_to_major is None else tuple(map(int, minor_to_major)))
 
 
-@lru_cache(maxsize=1024)  # results of new sizes are often of sizes seen before
+@lru_cache(maxsize=1024)  # calls planned anew often make layouts of sizes seen before
 def _packed(dtype: DType, sizes: tuple[int, ...], minor_to_major: tuple[int, ...] | None) -> TensorDesc:
     order = _row_major(len(sizes)) if minor_to_major is None else minor_to_major
     return desc_of_parts(dtype, DescParts(dtype.name, sizes, order))
@@ -703,7 +703,7 @@ def _packed(dtype: DType, sizes: tuple[int, ...], minor_to_major: tuple[int, ...
 def with_strides(
     desc: TensorDesc, sizes: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0
 ) -> TensorDesc:
-    """A layout by strides, with the element type, element size and memory space of ``desc``; None: row-major, at 0."""
+    """A layout with the type and storage of ``desc``, by strides; without them row-major, from element 0 on."""
     order, moves = (_row_major(len(sizes)), None) if strides is None else (None, tuple(strides))
     parts = DescParts(desc.dtype.name, tuple(sizes), order, strides=moves, offset=offset, **desc.parts.storage)
     return desc_of_parts(desc.dtype, parts)
@@ -792,10 +792,10 @@ def _check_view(
     for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         low, high = (start, start - 1) if 0 in counts else span(start, counts, [step[axis] for step in steps])
         if low < 0 or high >= size:
-            raise DescriptorError(f"a view reaches [{low}, {high}] along axis {axis} of size {size}")
+            raise DescriptorError(f"a view must not reach [{low}, {high}] along axis {axis} of size {size}")
     for axis, (count, moves) in enumerate(zip(counts, steps, strict=True)):
         if count > 1 and sum(move != 0 for move in moves) > 1:
-            raise DescriptorError(f"axis {axis} of a view moves along several axes of what it looks at: steps {moves}")
+            raise DescriptorError(f"axis {axis} of a view must move along one axis of inner, got steps {moves}")
 
 
 def packed_strides(sizes: Sequence[int], minor_to_major: Sequence[int]) -> tuple[int, ...]:
@@ -856,7 +856,7 @@ def _checked_tiles(tiles: object) -> tuple[tuple[int, ...], ...]:
             if size < 1 and size != -1:
                 raise DescriptorError(f"tile sizes are 1 or more, or -1 to join dimensions: {size} of {sizes}")
         if sizes[-1] == -1:
-            raise DescriptorError(f"the last size of a tile has no faster dimension to be joined with: {sizes}")
+            raise DescriptorError(f"the last size of a tile must not be -1, as no faster dimension follows: {sizes}")
     return checked
 
 
@@ -875,7 +875,7 @@ def _checked_padding(
 
 
 def _checked_storage(bits: object, space: object) -> tuple[int, int]:
-    """``element_size_in_bits`` and ``memory_space``."""
+    """``element_size_in_bits`` and ``memory_space``, checked."""
     return _checked_number("element_size_in_bits", bits, 0), _checked_number("memory_space", space, 0)
 
 

@@ -68,7 +68,7 @@ _NUMBERED = {
     "E": ("element_size_in_bits", 0),
     "S": ("memory_space", 0),
 }
-"""Parts with one number, by the letter before the parenthesis: the field's name, and its least value and default."""
+"""Parts with one number, by the letter before the parenthesis: the field's name, and its least value, the default."""
 
 
 Item = TypeVar("Item")
@@ -464,7 +464,7 @@ class Scanner:
 
         Args:
             item: reads one item.
-            ends: what may follow the last one, a character each.
+            ends: the characters that may follow the last item.
             meaning: what an item is, for the message when something else follows.
         """
         items: list[Item] = []

@@ -25,7 +25,7 @@ IndexStep = tuple[int, ...]
 
 _Item: TypeAlias = SupportsIndex | slice | EllipsisType | None
 BasicIndex: TypeAlias = _Item | tuple[_Item, ...]
-"""What numpy's basic indexing takes: each gives a view."""
+"""The indices of numpy's basic indexing, each of which gives a view."""
 
 
 def index(desc: TensorDesc, key: object) -> TensorDesc:
@@ -86,7 +86,7 @@ def part(desc: TensorDesc, ranges: Sequence[range]) -> TensorDesc:
 
 
 def moved(desc: TensorDesc, nbytes: int) -> TensorDesc:
-    """The strided layout ``nbytes`` later in its buffer, a multiple of the size of an element."""
+    """The strided layout, moved by ``nbytes`` in its buffer; ``nbytes`` is a multiple of the size of an element."""
     offset = desc.offset + nbytes // desc.dtype.itemsize
     if not offset and desc.is_row_major:
         return with_strides(desc, desc.sizes)
@@ -101,7 +101,7 @@ def from_start(desc: TensorDesc, alignment: int) -> tuple[TensorDesc, int]:
     Image 5 of u8[8,30,40,3], at offset 18,000, is at 0 and 18,000 bytes later with an alignment of 16; image 5 of
     u8[8,3,3,3], at offset 135, is at 7 and 128 bytes later. A layout without strides stays where it is.
 
-    alignment: a power of two of 16 or more; 0: none is near.
+    alignment: a power of two of 16 or more; 0: no layout is moved.
     """
     if not alignment or not is_movable(desc):
         return desc, 0
@@ -110,7 +110,7 @@ def from_start(desc: TensorDesc, alignment: int) -> tuple[TensorDesc, int]:
 
 
 def is_movable(desc: TensorDesc) -> bool:
-    """True for a strided layout of elements of their usual size, which is no view of another kind."""
+    """True for a strided layout without tiles, padding or blocks, whose elements have the size of their type."""
     bits = desc.parts.element_size_in_bits
     return (
         desc.strides is not None
@@ -146,7 +146,7 @@ def broadcast_to(desc: TensorDesc, sizes: Iterable[SupportsIndex]) -> TensorDesc
         wanted = counts("sizes", sizes)
         extra = len(wanted) - desc.rank
         if extra < 0:
-            raise DescriptorError(f"sizes {wanted} have fewer axes than {desc.rank}")
+            raise DescriptorError(f"sizes {wanted} have fewer axes than the {desc.rank} of the tensor")
         starts, old_steps = desc.walk
         still = (0,) * len(starts)
         steps = [still] * extra
@@ -292,7 +292,8 @@ def _check_window(axis: int, size: int, start: int, span: int, step: int) -> Non
 def _view(desc: TensorDesc, sizes: Sequence[int], starts: IndexStep, steps: Sequence[IndexStep]) -> TensorDesc:
     """A view of ``desc`` in its simplest form: by strides if they describe it, by row-major order if it is packed.
 
-    Its numbers follow from those of ``desc``, which are checked; but huge steps grow.
+    Its numbers follow from those of ``desc``, which are checked. They may be larger, and are checked again if ``desc``
+    is huge.
     """
     if 0 in sizes:
         return with_strides(desc, sizes)
