@@ -49,7 +49,7 @@ def test_what_is_extrapolated_goes_through_them_too(device):
         ([("elu", 1)], "post_ops has 'elu', which is none of 'linear', 'clip', 'relu'"),
         ([("clip", 1)], "clip takes 2 numbers"),
         ([("clip", 2, 1)], "whose low is above its high"),
-        ([("clip", math.nan, 1)], "whose numbers must be numbers"),
+        ([("clip", math.nan, 1)], "where each value must be one number, got nan"),
         ([("relu", -0.5)], "the slope of relu must be 0 or more"),
         ([("linear", math.inf, 0)], "whose numbers must be finite as f32"),
         ([("relu",)] * 5, "post_ops are 5, more than 4"),

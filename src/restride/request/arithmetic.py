@@ -388,7 +388,7 @@ def require_of_type(argument: str, values: Array, dtype: DType) -> None:
     rule = f"an integer of {dtype}, {low} to {high}"
     if exact.dtype.kind == "f":
         is_integral = np.isfinite(exact) & (exact == np.trunc(exact))
-        remedy = "; a side of floats takes any finite number: dst_zero_point of a float result"
+        remedy = "; a side of floats takes any finite number, as dst_zero_point does for a result of floats"
         _require_all(is_integral, argument, rule, values, remedy)
     for position in (exact.argmin(), exact.argmax()) if exact.size else ():
         # numpy would round the bounds of 64-bit integers to compare them; Python's numbers compare exactly.
@@ -435,7 +435,8 @@ def _post_op(op: Sequence[object]) -> PostOp:
     if not isinstance(name, str) or name not in counts:
         raise DescriptorError(f"post_ops has {name!r}, which is none of {', '.join(map(repr, POST_OPS))}")
     if len(values) not in counts[name]:
-        raise DescriptorError(f"post_ops has {op!r}: {name} takes {counts[name][-1]} numbers")
+        takes = " or ".join(map(str, counts[name]))
+        raise DescriptorError(f"post_ops has {op!r}: {name} takes {takes} numbers, got {len(values)}")
     if name == "clip":
         low = -math.inf if values[0] is None else _post_op_number(op, values[0])
         high = math.inf if values[1] is None else _post_op_number(op, values[1])
@@ -453,5 +454,5 @@ def _post_op(op: Sequence[object]) -> PostOp:
 def _post_op_number(op: object, value: object) -> float:
     number = _as_float32(numbers("post_ops", value))
     if number.ndim or np.isnan(number):
-        raise DescriptorError(f"post_ops has {op!r}, whose numbers must be numbers")
+        raise DescriptorError(f"post_ops has {op!r}, where each value must be one number, got {shown(value)}")
     return float(number)

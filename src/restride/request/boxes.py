@@ -83,7 +83,7 @@ def about_pixels(edges: Array, sides: npt.NDArray[np.int64]) -> str:
     """
     if edges.dtype.kind == "f" and len(edges) and ((edges >= 0) & (edges <= 1)).all() and (sides > 2).any():
         return (
-            "all boxes are floats of 0 to 1, which as pixels lie between the centres of the first two: "
+            "all boxes are floats of 0 to 1, which in pixels lie between the centres of the first two pixels: "
             "units='normalized' takes them as parts of the image"
         )
     low, high = np.minimum(edges[:, :2], edges[:, 2:]), np.maximum(edges[:, :2], edges[:, 2:])  # floats may be reversed
@@ -163,12 +163,12 @@ def read_words_of_boxes(
             refuse_floats(f"like {request.like!r}", units)
         return read_words(request._replace(coordinates=None), dtype)  # each box has its own roi
     if request.coordinates == "tf_crop_and_resize":
-        raise DescriptorError("coordinates 'tf_crop_and_resize' goes with boxes of floats")
+        raise DescriptorError("coordinates 'tf_crop_and_resize' goes with boxes of floats, not of integers in pixels")
     return read_words(request, dtype)
 
 
 def require_pixels(name: str, desc: TensorDesc) -> None:
-    """Require elements.
+    """Require that an image or a batch has elements.
 
     Raises:
         DescriptorError: there are none.
@@ -183,7 +183,7 @@ def read_axes(axes: Indices, desc: TensorDesc, first: int) -> tuple[int, int]:
     first: the first axis of an image, 1 in a batch.
 
     Raises:
-        DescriptorError: not two axes of an image, rows before columns; or the default are columns and channels.
+        DescriptorError: not two axes of an image, rows before columns; or the default seems to be columns and channels.
     """
     rank = desc.rank
     if rank < first + 2:
@@ -218,7 +218,7 @@ def read_image_indices(images: Indices, boxes: int, number: int) -> npt.NDArray[
     """The image of each box, of ``number`` images.
 
     Raises:
-        DescriptorError: not one integer for each box, or of an image that there is not.
+        DescriptorError: not one integer for each box, or the index of an image that does not exist.
     """
     index = np.array(integers("images", images), np.int64)
     if len(index) != boxes:
@@ -231,7 +231,7 @@ def read_image_indices(images: Indices, boxes: int, number: int) -> npt.NDArray[
 
 
 def read_per_channel(argument: str, value: object, channels: int | None, remedy: str = "") -> Array:
-    """``value`` as one number, or one for each channel of an image. channels: None if images have no one such axis.
+    """``value`` as one number, or one for each channel of an image. channels: None without exactly one such axis.
 
     Raises:
         DescriptorError: not numbers, or not as many as channels; ``remedy`` ends the message.

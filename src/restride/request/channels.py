@@ -1,4 +1,4 @@
-"""Channels: last axes that are not named, and whose very last one may have the channels of an image."""
+"""Channels: refuses to resize the last axes unnamed, if the very last one may have the channels of an image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def require_no_channels(
     """Refuse to resize the last axes of an array, which are not named, if the very last one may have its channels.
 
     For u8[480,640,3] and (224, 224) the default axes are columns and channels, and a result of (480, 224, 224) is
-    hardly meant. If the last size stays, that is refused only with an image library, which resizes rows and columns.
+    hardly meant. If the last size stays, the call is refused only for an image library, which resizes rows and columns.
 
     Args:
         argument: name of the array in the message.

@@ -1,4 +1,4 @@
-"""Libraries: the meaning of their modes in the words of ``rs.resample``, and what a request to one says."""
+"""Libraries: the meaning of their modes in the words of ``rs.resample``, and the record of a request."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Mode:
     """A mode of a library.
 
     choice: the arguments of ``rs.resample`` that mean the same. antialiased: the arguments that replace some of
-    ``choice`` if ``antialias`` is True; None: the mode has no antialiasing. free: others that a caller may set.
+    ``choice`` if ``antialias`` is True; None: the mode has no antialiasing. free: other arguments that callers may set.
     """
 
     choice: Mapping[str, Any]

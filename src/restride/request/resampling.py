@@ -85,8 +85,8 @@ class RequestArguments(RuleArguments, total=False):
 class Request(NamedTuple):
     """The arguments of ``rs.resample`` that decide what an output reads, as the caller wrote them.
 
-    They have the same names. None for an argument in ``DEFAULTS``: the default, that of the library ``like`` if there
-    is one.
+    The fields have the names of the arguments. None in a field that ``DEFAULTS`` lists: the default, which is that of
+    the library ``like`` if it is given.
     """
 
     sizes: Iterable[SupportsIndex] | None = None
@@ -115,12 +115,12 @@ class Request(NamedTuple):
 
 
 class CheckedRequest(NamedTuple):
-    """The arguments of a ``Request``, checked, in our own words and with all defaults. It derives nothing from them.
+    """The arguments of a ``Request``, checked, in our own words and with all defaults; nothing is derived from them.
 
-    axes: counted from 0. sizes, scales: one for each of them, or None; sizes are 0 or more, scales above 0, and one of
-    both is there. extrapolation_value: an int stays one, as f64 has not all integers of 64 bits. roi, input_offsets,
-    output_offsets: None, or as many numbers as the axes need. window: as it was written, because its check needs the
-    sizes of the result (``read_window``).
+    axes: counted from 0. sizes, scales: one for each axis, or None; sizes are 0 or more, scales above 0, and at least
+    one of the two is given. extrapolation_value: an int stays an int, because f64 has not all integers of 64 bits. roi,
+    input_offsets, output_offsets: None, or as many numbers as the axes need. window: as it was written, because its
+    check needs the sizes of the result (``read_window``).
     """
 
     axes: tuple[int, ...]
@@ -147,7 +147,7 @@ def read_words(request: Request, dtype: str) -> tuple[Request, LibraryRequest | 
     """
     read: Callable[..., tuple[dict[str, Any], LibraryRequest | None]] = _read_words
     if not (request.roi is request.input_offsets is request.output_offsets is None):
-        read = _read_words.__wrapped__  # lists of numbers, of which (True, 0) and (1, 0) are one key
+        read = _read_words.__wrapped__  # these lists are no keys: (True, 0) equals (1, 0)
     try:
         rules, library = read(request.like, dtype, *_rules_of(request))
     except TypeError:  # something that has no hash, where there should be a word
@@ -159,9 +159,9 @@ _rules_of: Callable[[Request], tuple[Any, ...]] = attrgetter(*DEFAULTS)
 """The arguments of a request that do not depend on sizes."""
 
 
-@lru_cache(maxsize=1024, typed=True)  # typed, as True is no 1
+@lru_cache(maxsize=1024, typed=True)  # typed, so that True and 1 are two keys
 def _read_words(like: Any, dtype: str, *rules: Any) -> tuple[dict[str, Any], LibraryRequest | None]:
-    """What ``read_words`` finds for the arguments of ``DEFAULTS``; nobody changes it. Errors are not kept."""
+    """What ``read_words`` finds for the arguments of ``DEFAULTS``; callers do not change it. Errors are not cached."""
     present = {name: value for name, value in zip(DEFAULTS, rules, strict=True) if value is not None}
     library = None
     if like is None:
@@ -268,7 +268,7 @@ def require_countable(scales: Sequence[ExactNumber], old: Sequence[int], product
 
 
 def require_elements(axes: Sequence[int], old: Sequence[int], new: Sequence[int]) -> None:
-    """Require elements along every axis whose size is to be 1 or more.
+    """Require that every axis whose new size is 1 or more has elements.
 
     Raises:
         DescriptorError: an axis has none.
