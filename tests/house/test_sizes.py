@@ -38,7 +38,7 @@ class Refused(NamedTuple):
 
 ROOM = ("no room for", "asked for ")
 LONG = "one.broadcast_to((1, 10**8))"
-LIKE = ("like makes the weights of a whole axis", "at most 2097152 elements")
+LIKE = ("like computes the weights of a whole axis", "at most 2097152 elements")
 TAPS = ("at most 4194304 elements along an axis", "100000000 to 3 elements along axis 1")
 
 NO_ROOM = {
@@ -75,7 +75,7 @@ UNSUPPORTED = {
     "source_window, like": ("rs.source_window((10**9, 3), (3, 3), window=(slice(2), None), like='pillow')", LIKE),
     "gradient of 10^9": (
         "rs.resample_backward(one.broadcast_to((1, 10**9)), (1, 2))",
-        ("a gradient has axes of at most 16777216 elements", "2 to 1000000000"),
+        ("a gradient takes axes of at most 16777216 elements", "2 to 1000000000"),
     ),
     "an index that s64 does not have": (
         "rs.resample(grey, (10**30, 3), mode='nearest', window=(slice(10**29, 10**29 + 2), None))",
@@ -83,7 +83,7 @@ UNSUPPORTED = {
     ),
     "like, a box of 2^30 pixels": (
         "rs.crop_resize(photo, [(0, 0, 2**30, 2**30)], (3, 3), axes=(0, 1), like='pillow')",
-        ("like makes the weights of", "more than 67108864"),
+        ("like computes the weights of", "more than the 67108864"),
     ),
     "like, a crop of an image of 10^7 pixels": (
         "rs.Preprocess((2, 2), shorter=10**7, like='pillow')(np.ones((4, 5, 3), np.uint8))",

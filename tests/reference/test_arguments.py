@@ -61,7 +61,7 @@ class TestArguments:
         np.testing.assert_array_equal(crop_resize(np.uint8([(0, 1, 2, 3)])), crop_resize([(0, 1, 2, 3)]))
 
     def test_a_box_of_floats_in_pixels_of_one_row(self) -> None:
-        with pytest.raises(UnsupportedError, match="needs two rows and two columns or more"):
+        with pytest.raises(UnsupportedError, match="needs an image of 2 x 2 or more"):
             rs.reference.crop_resize(self.X[:1], [(0.0, 0.5, 0.0, 2.0)], (3, 3), axes=(0, 1))
 
 

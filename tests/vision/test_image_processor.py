@@ -518,7 +518,7 @@ def test_images_that_cannot_be_stacked_are_refused_with_a_remedy_that_helps(name
 
 
 def test_an_error_of_an_operation_names_the_class():
-    with pytest.raises(rs.UnsupportedError, match=r"^MllamaImageProcessor: like makes the weights of a whole axis"):
+    with pytest.raises(rs.UnsupportedError, match=r"^MllamaImageProcessor: like computes the weights of a whole axis"):
         processor_of("Mllama", {})(np.zeros((9_999_999, 1, 3), np.uint8))
 
 

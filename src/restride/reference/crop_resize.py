@@ -148,8 +148,9 @@ def _place(box: Sequence[int], sizes: Sequence[int], letterbox: str | None) -> l
 class _Crop:
     """One box of an image with rows and columns along ``axes``; the result has ``sizes`` there.
 
-    place: the rows and columns of the result that the box fills; ``fill``, one element for each channel, surrounds it
-    and the image. backwards: axes to flip. arguments: keywords of ``resample``, for the whole result.
+    place: the (start, stop) of the rows and columns of the result that the box fills. fill: one element for each
+    channel; the rest of the result is made of it, and a box that leaves the image reads it. backwards: axes to flip.
+    arguments: keywords of ``resample``, for the whole result.
     """
 
     image: Array
@@ -181,7 +182,7 @@ class _Crop:
         if units == "pixels":
             spans = [self.image.shape[axis] - 1 for axis in self.axes] * 2
             if 0 in spans:
-                raise UnsupportedError(f"box {tuple(box)} in pixels needs two rows and two columns or more")
+                raise UnsupportedError(f"box {tuple(box)} in pixels needs an image of 2 x 2 or more")
             edges = [edge / span for edge, span in zip(edges, spans, strict=True)]
         others = {**self._arguments_in_place(), "coordinates": "tf_crop_and_resize", "roi": edges}
 
@@ -196,7 +197,7 @@ class _Crop:
         return low, high
 
     def place_part(self, part: Array) -> Array:
-        """Flip ``part`` and put it into the result, surrounded by ``fill`` after the arithmetic."""
+        """Flip ``part`` and put it into the result, whose rest is ``fill`` after the arithmetic."""
         part = np.flip(part, self.backwards)
         sizes = list(part.shape)
         for axis, size in zip(self.axes, self.sizes, strict=True):

@@ -2,7 +2,7 @@
 
 Which elements a library reads, and with which weights, comes from ``restride.weights.like``: the one thing that the
 reference shares with what it checks. The libraries themselves judge those rows (tests/judges), and stored hashes of
-random rows hold them (tests/weights/like). What is done with the rows is computed here.
+random rows show if they change (tests/weights/like). What is done with the rows is computed here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["LibraryAnswer", "clipped_like", "follows_sizes", "rounding_like", "r
 class LibraryAnswer:
     """How a library computes a result: rows of weights for each axis, in the order in which their sums are taken.
 
-    shifts: for each of them, how its sums of integers are rounded; None: its weights are floats, or it moves elements.
+    shifts: for each axis, how its sums of integers are rounded; None: its weights are floats, or it moves elements.
     scale: the factor of sums of whole cells, in f32; None: 1.
     """
 
@@ -52,11 +52,11 @@ class LibraryAnswer:
 
 
 def rows_of(library: LibraryRequest, parts: Sequence[range]) -> LibraryAnswer | None:
-    """The library's own rows of the outputs ``parts`` of each axis; None: the words of the request say them all.
+    """The library's own rows of the outputs ``parts`` of each axis; None: they are those of a mode of ours.
 
     Raises:
         DescriptorError: the library resizes another number of axes.
-        UnsupportedError: it computes the rows of a whole axis, of fewer elements.
+        UnsupportedError: an axis has too many elements for a library's rows.
     """
     found = rows_like(library)
     if found is None:
@@ -67,7 +67,7 @@ def rows_of(library: LibraryRequest, parts: Sequence[range]) -> LibraryAnswer | 
         whole, part = found.rows[place], slice(parts[place].start, parts[place].stop)
         first, weights = (each[part] for each in whole.first_and_weights())
         index = first[:, np.newaxis] + np.arange(weights.shape[1])
-        if whole.repeats_edges:  # of the axis with its first and last element once more before and behind it
+        if whole.repeats_edges:  # index counts on the axis with its first and last element repeated
             index = np.clip(index - 1, 0, library.old[place] - 1)
         beyond = np.zeros(len(index), bool)
         rows.append((library.axes[place], ReferenceRows(index, weights.astype(np.float64), library.old[place], beyond)))

@@ -37,7 +37,8 @@ def lookup(x: Any, table: Any, *, axis: SupportsIndex | None = None) -> Array:
         raise DescriptorError(f"lookup needs elements of u8 or s8, not {described(array)}")
     places = () if axis is None else resized_axes((axis,), {}, array.ndim)
     if entries.shape != (*(array.shape[place] for place in places), 256):
-        raise DescriptorError(f"table {described(entries)} does not fit {described(array)} along axes {list(places)}")
+        sizes = [*(array.shape[place] for place in places), 256]
+        raise DescriptorError(f"table {described(entries)} must have sizes {sizes}, for {described(array)}")
     number = array.astype(np.int64) - int(np.iinfo(array.dtype).min)
     if not places:
         return np.array(entries[number])

@@ -26,7 +26,7 @@ from restride.reference.conversion import round_once
 _WORDS = {"abcdefghijkl": "a", "x": "x", "ncdhw": "nc", "goidhw": "oi", "tnc": "tn", "ldnc": "ldnc", "ldigo": "ldo"}
 """For each kind of tensor, its letters in logical order and the letters that all its tags have.
 
-``ohwi`` has the axes o, i, h, w."""
+``ohwi`` has the letters o, i, h, w in logical order."""
 
 _MISSPELT = {
     "OhwI24o": "Ohwi24o",
@@ -70,7 +70,7 @@ def read_tag(tag: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
 ZERO = -1
 """The number that a memory line has for padding inside tiles and blocks, whose bits are zero."""
 PADDING_VALUE = -2
-"""Its number for padding between ``sizes`` and ``padded_sizes``, which has the descriptor's ``padding_value``."""
+"""The number of padding between ``sizes`` and ``padded_sizes``, which has the descriptor's ``padding_value``."""
 _COMBINE = -1
 _MAX_BYTES = 1 << 62
 

@@ -41,10 +41,10 @@ def nested_sums(values: Array, weighted: WeightedAxes, *, absolute: bool = False
 
 
 def rounded_sums(elements: Array, weighted: WeightedAxes, rounding: str) -> tuple[Array, Array]:
-    """The sums along one axis after the other, in this order, rounded to the elements' type in between; and a bound.
+    """The sums along one axis after the other, in this order, rounded to the elements' type in between, and a bound.
 
-    A sum that is off by less than the distance to the next tie is rounded to the same integer; otherwise to its
-    neighbour, and then the sums of the next axis are off by its weights.
+    A sum that is off by less than the distance to the next tie is rounded to the same integer. Otherwise it may be
+    rounded to the neighbour, and the sums of the next axis are then off by as much as the weights that multiply it.
     """
     sums, bound = elements.astype(np.float64), np.zeros(elements.shape)
     for place, (axis, rows) in enumerate(weighted):
@@ -99,8 +99,8 @@ def sum_limits(elements: Array, weighted: WeightedAxes, exact: Array, bound: Arr
     if only the sum of negative products does, -infinity is. If both do, or one does and the exact sum is the opposite
     infinity, both infinities are correct, and so is NaN, their sum. The next axis keeps an overflow.
 
-    [2e38, 2e38, -2e38, -2e38] with weights of 1: exactly 0; summed from the left 4e38, an infinity, less 4e38; in pairs
-    from either end inf - inf, NaN.
+    Worked example, [2e38, 2e38, -2e38, -2e38] with weights of 1: the exact sum is 0. Summed from the left, it is
+    infinity less 4e38, infinity; the sum of the first two plus that of the last two is inf - inf, NaN.
     """
     low, high = exact - bound, exact + bound
     low, high = np.where(np.isfinite(exact), low, exact), np.where(np.isfinite(exact), high, exact)
@@ -298,8 +298,8 @@ def resample(
         axes: which axes; default: the last ones. Negative ones count from the end.
         mode: ``"nearest"``, for every type; ``"linear"`` (default), ``"cubic"`` (Keys), ``"area"`` (the mean of all
             elements that the output element covers, if only in part), ``"area_weighted"`` (by how much of each it
-            covers), for INTERPOLATED_TYPES, and for f64 with ``dtype`` f32, first rounded to it. With ``like``, one of
-            the library's modes.
+            covers), for INTERPOLATED_TYPES; f64 only with ``dtype`` f32, to which elements are rounded first. With
+            ``like``, one of the library's modes.
         others: arguments of ``rs.resample`` by name, without ``layout`` and ``source_sizes``. ``extrapolation_value``
             counts as f32, or in mode nearest as an element; ``like`` is computed in integers if the library does so
             (``restride.reference.like``); ``out`` is the old destination, an array of the result's sizes and type.
@@ -367,7 +367,7 @@ def resample_limits(
     are the two ends, sorted. If integers wrap (``saturate=False``) between the ends, every number may be correct.
     nearest: both are the result itself, and its bits must match.
 
-    A NaN element is NaN in both, an infinite one that infinity in both. If only one end is NaN, it is the highest, and
+    A result that is NaN is NaN in both, an infinite one is it in both. If only one end is NaN, it is the highest, and
     everything from the lowest on is correct: this is the overflow of f8e4m3fn, and sums whose partial sums may overflow
     to both sides (``sum_limits``).
 

@@ -7,8 +7,8 @@ Source indices count from the start of the image. Worked example, linear, half_p
 axis of 4 elements, each to 3. Rows of the first are those of 2 -> 3, moved by one element: first 1, 1, 1 and weights
 (1, 0), (1/2, 1/2), (0, 1). For the second, first is -1 and tap 0 lies outside: only taps [1, 2) are in the image.
 
-OpenCV's bytes, 2 -> 4, along the rows of an image, a box at index 5: the rows read the axis with its edges repeated,
-5, 5, 6, 6. Output 0 reads the first two, both element 5 of the image: first is 5, and the row is held there.
+Worked example, OpenCV's bytes along the rows of an image, a box of elements 5 and 6, to 4: the rows read the box with
+its edges repeated, 5, 5, 6, 6. Output 0 reads the first two, which are both element 5: first is 5, and ``is_held``.
 """
 
 from __future__ import annotations
@@ -317,7 +317,7 @@ def _roi(edges: npt.NDArray[np.float64], extents: tuple[int, int], units: str, b
     if units == "pixels":
         if 1 in extents:
             raise UnsupportedError(
-                f"boxes[{box}] {tuple(edges.tolist())} in pixels needs two rows and two columns or more, not {extents}"
+                f"boxes[{box}] {tuple(edges.tolist())} in pixels needs an image of 2 x 2 or more, not of {extents}"
             )
         exact = [edge / (extent - 1) for edge, extent in zip(exact, (*extents, *extents), strict=True)]
     return tuple(exact)
@@ -326,7 +326,7 @@ def _roi(edges: npt.NDArray[np.float64], extents: tuple[int, int], units: str, b
 def summed_by_library(
     boxes: Boxes, library: LibraryRequest, image: tuple[int, ...], axes: tuple[int, int], *, is_moved: bool
 ) -> Summed | None:
-    """How a library resizes boxes with integer edges; None: as a filter does, unrounded.
+    """How a library resizes boxes with integer edges; None: as ``summed_by_filters`` does, unrounded.
 
     image: sizes of an image, at whose channels a library may look; those along ``axes``, rows and columns, are not
     used. is_moved: elements are moved, not summed.
@@ -339,8 +339,8 @@ def summed_by_library(
     total = sum(sum(old) + sum(new) for old, new in known)
     if total > _MAX_OF_LIBRARY:
         raise UnsupportedError(
-            f"like makes the weights of {len(known)} different boxes with {total} rows and columns before and after, "
-            f"more than {_MAX_OF_LIBRARY} of one call: give some of the boxes at a time"
+            f"like computes the weights of {len(known)} different boxes, with {total} rows and columns before and "
+            f"after resizing, more than the {_MAX_OF_LIBRARY} of one call: give some of the boxes at a time"
         )
     library = library._replace(axes=axes, scales=(None, None))
     for old, new in known:
@@ -424,6 +424,6 @@ def require_few_weights(boxes: int, sizes: tuple[int, int], taps: Sequence[int] 
     weights = boxes * sum(size * max(each, _MIN_TAPS) for size, each in zip(sizes, taps, strict=True))
     if weights > _MAX_WEIGHTS:
         raise UnsupportedError(
-            f"one call makes at most {_MAX_WEIGHTS} weights, of {_MIN_TAPS} taps or more for each row and column, "
-            f"and {boxes} boxes to sizes {sizes} have {weights}: give some of the boxes at a time"
+            f"one call computes at most {_MAX_WEIGHTS} weights, {_MIN_TAPS} or more for each row and column, but "
+            f"{boxes} boxes resized to {sizes} have {weights}: give some of the boxes at a time"
         )

@@ -38,7 +38,7 @@ def centres(filter_: Filter) -> tuple[Array, int]:
     # Elements are numbered from ``first``. In units of 1 / size each has the weight ``size``, except that the parts of
     # the first and the last one outside of the output do not count.
     taps = last - first + 1
-    not_covered = (last + 1) * size - (index + 1) * before  # of the last element; the first one counts 0
+    not_covered = (last + 1) * size - (index + 1) * before  # of the last element; the first one, 0, adds 0
     return 2 * before * first + size * taps * (taps - 1) - 2 * (taps - 1) * not_covered, 2 * before
 
 

@@ -133,7 +133,7 @@ class _Axis(NamedTuple):
 
 
 def are_alike(filters: Sequence[Filter]) -> bool:
-    """True if ``rows_of_all`` accepts these: the same rules and width, none for the outside, and 64 bits suffice."""
+    """True if ``rows_of_all`` accepts these filters: alike, without rules for the outside, and 64 bits suffice."""
     one = filters[0]
     if one.rules.mode in AREA_MODES or any((each.rules, each.shrink) != (one.rules, one.shrink) for each in filters):
         return False
@@ -163,7 +163,7 @@ def rows_of_all(filters: Sequence[Filter], index: npt.NDArray[np.int64], least: 
 
 
 def _rows_at(choice: Filter, axis: _Axis, positions: Array, taps: int, weighs: bool) -> Taps:
-    """Rows of ``taps`` taps that read at ``positions / axis.one``. choice: one of the filters, for what all share."""
+    """Rows of ``taps`` taps that read at ``positions / axis.one``. choice: one of the filters, for what they share."""
     one, rules, shrink, reach = axis.one, choice.rules, choice.shrink, choice.reach
     if rules.mode == "nearest":
         return Taps(_on_axis(nearest(rules.nearest, positions, one), axis))
@@ -200,7 +200,7 @@ def _on_axis(lowest: Array, axis: _Axis) -> npt.NDArray[np.int64]:
 def _linear_rows(axis: _Axis, positions: Array) -> Taps:
     """Linear rows of axes with two elements or more; rows that read beyond an edge read only the edge's element.
 
-    Axes of one element may be among many axes: their rows read it with a weight of 1.
+    Among many axes some may have one element: their rows read that element with a weight of 1.
     """
     lowest = positions // axis.one
     above = positions - lowest * axis.one
@@ -245,7 +245,7 @@ def _folded(
     weights: npt.NDArray[np.float64],
     taps: int,
 ) -> npt.NDArray[np.float32]:
-    """Weights of ``taps`` taps from ``first`` on, given those from ``lowest`` on; an edge adds the taps beyond it."""
+    """Weights of ``taps`` taps from ``first`` on, given those from ``lowest`` on; taps beyond an edge count there."""
     reach = weights.shape[-1]
     is_at_edge = (lowest != first) | (axis.taps < reach)
     if reach == taps:

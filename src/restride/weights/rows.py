@@ -223,8 +223,8 @@ class Rows:
             return forward
         if max(self.source_size, self.size) > MAX_OF_GRADIENT:
             raise UnsupportedError(
-                f"a gradient has axes of at most {MAX_OF_GRADIENT} elements, before and after, not {self.source_size} "
-                f"to {self.size}"
+                f"a gradient takes axes of at most {MAX_OF_GRADIENT} elements before and after resizing, got "
+                f"{self.source_size} to {self.size}"
             )
         most = _cached_rows(_readers, (self,), self.source_size).weights
         taps = 1 if most is None else int(most[0, 0])
@@ -275,8 +275,8 @@ def library_rows(rule: Rule, source_size: int, size: int, *others: object, is_id
     """
     if max(source_size, size) > MAX_OF_LIBRARY:
         raise UnsupportedError(
-            f"like makes the weights of a whole axis, of at most {MAX_OF_LIBRARY} elements before and after, not "
-            f"{source_size} to {size}"
+            f"like computes the weights of a whole axis, which may have at most {MAX_OF_LIBRARY} elements before and "
+            f"after resizing, got {source_size} to {size}"
         )
     arguments = rule, source_size, size, others, is_identity
     _, weights, shifts = _cached_rows(_compute_library, arguments, size)
@@ -285,7 +285,7 @@ def library_rows(rule: Rule, source_size: int, size: int, *others: object, is_id
 
 
 def with_edges(rows: Rows) -> Rows:
-    """Rows that move the elements that ``rows`` read on an axis with repeated edges, for 3 elements 0, 0, 1, 2, 2."""
+    """Rows that move the elements that ``rows`` read on an axis with repeated edges: 0, 0, 1, 2, 2 of 3 elements."""
     low, high = rows.reads()
     whole = picked_rows(_with_edges, rows.source_size, rows.source_size + 2)
     return whole.part(low + rows.origin, high + 1 - low, rows.span.start)
@@ -403,8 +403,8 @@ def _cached_rows(compute: Callable[..., Taps], arguments: tuple[object, ...], si
 def in_quads(rows: Rows, extent: int, aligned: bool) -> Rows:
     """The rows with taps padded to a multiple of four; ``aligned``: each row begins at a multiple of four.
 
-    ``extent``, the number of source indices, is a multiple of four then. Taps 6, 7, 8 of 12 become 4 to 7 and 8 to 11,
-    with weights 0, 0, w, w, w, 0, 0, 0, or 6 to 9 with w, w, w, 0: a tap without weight adds nothing.
+    If ``aligned``, ``extent``, the number of source indices, is a multiple of four, and taps 6, 7, 8 of 12 become 4 to
+    11 with weights 0, 0, w, w, w, 0, 0, 0. Else they become 6 to 9 with w, w, w, 0: a tap without weight adds nothing.
     """
     first, weights = rows.first_and_weights()
     needed = rows.taps - np.argmax((weights != 0)[:, ::-1], axis=1)

@@ -17,7 +17,7 @@ _RULES = {
 
 
 def rows_like(request: LibraryRequest) -> LibraryRows | None:
-    """The rows of each axis as the library computes them; None: its mode gives those of the modes of ``rs.resample``.
+    """The rows of each axis as the library computes them; None: as modes of ``rs.resample`` do, or an axis is empty.
 
     Raises:
         DescriptorError: the library resizes another number of axes.

@@ -13,7 +13,7 @@ _MAX = 4.0
 
 
 def rules(request: LibraryRequest) -> LibraryRows:
-    """Rows of order 0 or 1."""
+    """The rows of all axes, of order 0 for "nearest", else of order 1."""
     rule, more = (nearest, ()) if request.mode == "nearest" else (bilinear, (request.antialias,))
     axes = zip(request.old, request.new, strict=True)
     return LibraryRows(tuple(library_rows(rule, old, new, *more) for old, new in axes))
