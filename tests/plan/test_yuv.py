@@ -21,10 +21,10 @@ def test_many_frames_are_several_dispatches():
     assert all(binding.nbytes <= 512 for kernel in parts for binding in kernel.bindings)
     begins = [kernel.bindings[1].offset + kernel.pushed("dst_base") for kernel in parts]
     assert begins == [96 * sum(each.pushed("pieces") // 4 for each in parts[:place]) for place in range(len(parts))]
-    said = "a frame of 48 bytes, and 96 as RGB, needs bindings of up to 112 bytes, .*, and one covers at most 111"
+    said = "a frame of 48 bytes, 96 as RGB, needs a binding of up to 112 bytes .*, and a binding covers at most 111"
     with pytest.raises(rs.UnsupportedError, match=said):
         list(yuv_kernels(src, dst, form, factors, replace(limits, max_buffer_range=111)))
     single = rs.TensorDesc("u8", (6, 8)), rs.TensorDesc("u8", (4, 8, 3))
     assert len(list(yuv_kernels(*single, form, factors, replace(limits, max_buffer_range=96)))) == 1
-    with pytest.raises(rs.UnsupportedError, match=r"up to 96 bytes, .*, and one covers at most 95"):
+    with pytest.raises(rs.UnsupportedError, match=r"up to 96 bytes .*, and a binding covers at most 95"):
         list(yuv_kernels(*single, form, factors, replace(limits, max_buffer_range=95)))

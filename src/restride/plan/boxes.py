@@ -1,4 +1,4 @@
-"""Plan that resizes boxes of one image or a batch to the same sizes, in one dispatch or in one for each axis.
+"""Plan that resizes boxes of one image or a batch, all to one size, in one pass or in one pass for each axis.
 
 The tables of rows and columns have an entry for every output index of every box, so boxes and sizes are data: the
 specialization constants depend only on element types, the number of axes and the layout of pixels. Two kernels resize
@@ -91,7 +91,7 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
         dst: its axis 0 counts boxes, the others are those of an image.
         crops: the boxes, and how each is resized.
         arithmetic: applied to the sums.
-        first: index of the first box along the scales' axis of boxes.
+        first: number of the first box among all boxes of the call; scales may differ from box to box.
 
     Raises:
         UnsupportedError: one box is larger than a binding, or there are too many channels or scales.
@@ -115,7 +115,10 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
             add_crops(steps, src, of_half, crops.part(half), arithmetic, first + half.start)
         return
     if between.nbytes > steps.limits.max_buffer_range:
-        raise UnsupportedError(f"one box needs {between.nbytes} bytes between its two axes, for {src.desc}")
+        raise UnsupportedError(
+            f"one box needs {between.nbytes} bytes between its two passes, more than the "
+            f"{steps.limits.max_buffer_range} bytes that a binding covers, for {src.desc}"
+        )
     as_read = moved_rows(low[:, np.newaxis] + np.arange(many), np.zeros((count, many), np.bool_), other.extent)
     size = summed.first.shape[1]
     as_made = moved_rows(np.tile(np.arange(size), (count, 1)), summed.is_fill, np.full((count, 1), size))
@@ -138,7 +141,7 @@ def _add_pass(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
         sum(0 if each is None else each.count * PAIR_BYTES for each in (arithmetic.src, arithmetic.dst))
         > MAX_PAIR_BYTES
     ):
-        raise UnsupportedError(f"scales and zero points of more than {MAX_PAIR_BYTES} bytes, for {dst.desc}")
+        raise UnsupportedError(f"the scales and zero points take more than {MAX_PAIR_BYTES} bytes, for {dst.desc}")
     made = dst.desc if crops.sums.shifts is None else _in_words(dst.desc)
     parts = tuple(_parts(src.desc, made, crops, conversion, limits, first))  # fails here if the problem is too large
     steps.add(src, dst, lambda: tuple(_kernel(problem, crops, conversion, limits) for problem, crops in parts))
@@ -183,7 +186,7 @@ def _layout_between(sizes: tuple[int, ...], sums: Sums, axes: tuple[int, int]) -
 def _parts(
     src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
 ) -> Iterator[tuple[Problem, Crops]]:
-    """Yield the problem in parts: the boxes are halved until each part fits one dispatch."""
+    """Yield the problem in parts: the range of boxes is halved until each part fits one dispatch."""
     problem = _problem(src, dst, crops, conversion, limits, first)
     if _fits(problem, crops, limits):
         yield problem, crops
@@ -203,7 +206,7 @@ def _problem(
 ) -> Problem:
     """The problem of boxes. It has the destination's axes in their order: the boxes, then the axes of an image.
 
-    first: index of the first box along the scales' axis of boxes.
+    first: as in ``add_crops``.
     """
     src_strides, dst_strides = src.strides or (), dst.strides or ()
     of_src, of_dst = ((0,) * dst.rank if place is None else place.strides for place in conversion.places)
@@ -253,8 +256,8 @@ def table_bytes(crops: Crops) -> int:
 class _Invocation(NamedTuple):
     """The output of one invocation: a number of channels and columns, in up to ``rows`` rows of a box.
 
-    constants: the kernel's own, how the elements of a pixel are read and written. backwards: the first channel is the
-    last byte of a pixel.
+    constants: specialization constants that only this shader has: how it reads and writes the elements of a pixel.
+    backwards: the first channel is the last byte of a pixel.
     """
 
     shader: str
@@ -333,7 +336,7 @@ _NO_LANE = Axis(1, 0, 0)
 
 
 def _slots(crops: Crops) -> int:
-    """SLOTS_AND_KIND: the number of tables with weights, that of columns first, with a bit for each long sum."""
+    """SLOTS_AND_KIND: the number of tables with weights, and a bit for each with long sums; columns come first."""
     weighed = [side for side in (crops.columns, crops.rows) if side.weights is not None]
     are_long = [not crops.sums.in_order and side.taps > SHORT_SUM for side in weighed]
     return len(weighed) + sum(LONG_SLOT << slot for slot, is_long in enumerate(are_long) if is_long)
@@ -374,11 +377,12 @@ def _channels_per_invocation(channels: int) -> int:
 def _by_pixels(
     problem: Problem, columns: int, lane: Axis, crops: Crops, conversion: Conversion, limits: Limits
 ) -> _Invocation | None:
-    """crop_pixels, if bytes are resized linearly and channels or columns of the destination are adjacent."""
+    """The invocation of crop_pixels; None unless bytes are resized linearly to adjacent channels or columns."""
     if crops.few_taps != 2 or conversion.src.name not in ("u8", "s8") or problem.itemsize > 4:
         return None
+    # On a GPU crop_resize needs a third of the registers with one pixel per invocation, and no load waits for another.
     if problem.itemsize == 4 and not limits.choices.neighbours:
-        return None  # with one pixel per invocation it needs a third of the registers, and no load waits for another
+        return None
     column = problem.axes[columns]
     channels = lane.size if lane.src == 1 and lane.size == column.src <= MAX_CHANNELS else 1
     by_pixels = channels > 1 and lane.dst == 1
@@ -407,7 +411,7 @@ def _pixels(problem: Problem, columns: int, lane: Axis, channels: int) -> tuple[
 
 
 def _in_quads(table: BoxTable) -> BoxTable:
-    """The table of columns, padded to a multiple of four per box: the last column is repeated and marked PAST."""
+    """The table of columns, padded to a multiple of four per box with copies of the last column, marked PAST."""
     past = -table.shape[1] % BOX_COLUMNS
     if not past:
         return table

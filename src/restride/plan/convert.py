@@ -82,8 +82,8 @@ _FROM_POWER, _FROM_MIDDLE = 2.0**-20, 2.0**-18
 """The minimum distances of a quotient at which ``short_quotient`` in shaders/include/scales.glsl is exact: from a power
 of two (relative), and from the middle of two f32 (in units of the last bit).
 
-Its ratio is off by 2.5 units of 1 / b and half a unit of the product: relatively 6 * 2^-24, or six units. So the
-correction is at most 6 units, and is itself off by 6 * (2.5 * 2^-23 + 2 * 2^-24) < 2^-18 units.
+Its ``ratio``, a * (1 / b), is off by 2.5 units of 1 / b and half a unit of the product: relatively 6 * 2^-24, or six
+units. So the correction is at most 6 units, and is itself off by 6 * (2.5 * 2^-23 + 2 * 2^-24) < 2^-18 units.
 """
 
 _NUMBERS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "sum_scale")
@@ -129,7 +129,7 @@ class Conversion:
 
     @cached_property
     def constants_of_elements(self) -> dict[str, int]:
-        """``constants`` for raw source elements; leaves out the long division if no quotient needs it.
+        """``constants`` for values of the source's type, not f32 sums; no long division if no quotient needs it.
 
         An integer other than 0 is 1 to 2^64 in magnitude, so no quotient by an ordinary scale is denormal or infinite.
         """
@@ -158,11 +158,13 @@ class Conversion:
         spans: tuple[Span, Span],
         shifts: Shifts | None = None,
     ) -> tuple[dict[str, int], bytes]:
-        """Return ``push`` with the numbers of this conversion, and ``parameters`` with its pairs at their end.
+        """Return ``push`` with the numbers of this conversion added, and ``parameters`` followed by its pairs.
 
-        Pairs of the source come first, then those of the destination and those of the post-ops.
+        The pairs of scale and zero point of the source come first, then those of the destination, then the two numbers
+        of each post-op.
 
         offsets: the pair of index 0 in the source's and in the destination's list. spans: the pairs that are read.
+        shifts: how integer sums are shifted; None: there are none.
         """
         sides = self.arithmetic.src, self.arithmetic.dst
         parts, nbytes, first = [parameters], len(parameters), []
@@ -197,12 +199,12 @@ def _plain_conversion(src: DType, dst: DType) -> Conversion:
 
 
 def conversion_of(src: DType, dst: DType, arithmetic: Arithmetic) -> Conversion:
-    """A conversion; one between two types without arithmetic is kept, with what it has computed."""
+    """The conversion from ``src`` to ``dst``; without arithmetic it is cached, with the constants that it computed."""
     return _plain_conversion(src, dst) if arithmetic is NO_ARITHMETIC else Conversion(src, dst, arithmetic)
 
 
 def _are_short(pairs: bytes) -> bool:
-    """True if the short division is exact for all bytes and all scales; False, untested, for too many scales."""
+    """True if the short division is exact for all bytes and all scales. Too many scales are not tried: False."""
     scales = np.unique(np.abs(np.frombuffer(pairs, np.float32)[::2]))
     if len(scales) > _MAX_TRIED:
         return False
@@ -300,7 +302,8 @@ class _Quads(NamedTuple):
     is_run: the elements of a quad in all planes are contiguous in the source, from a multiple of four elements on.
     is_aligned: in the destination every quad begins at a multiple of four elements.
     in_row: the quads along the first axis fill whole invocations, and all use the same pairs.
-    loads_row: also, source elements are narrow, and the runs of an invocation begin at multiples of 16 elements.
+    loads_row: ``in_row`` and ``is_run`` are true, source elements are narrow, and the runs of an invocation begin at
+    multiples of 16 elements.
     """
 
     axes: tuple[Axis, ...]

@@ -59,8 +59,8 @@ RUN_WIDTHS = (32, 128)
 """Bits of the elements that the modules named run_copy move."""
 
 _NEAR = 64
-"""The units of an invocation must be at most this many elements apart on one side. If they are further apart on both,
-llvmpipe takes twice as long.
+"""The pieces that an invocation moves must be at most this many elements apart on one side. If they are further apart
+on both sides, llvmpipe takes twice as long.
 """
 
 _MAX_ROWS = 2048
@@ -81,7 +81,7 @@ def copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits) -> tuple[Kern
     """Dispatches that copy every element of ``src`` to the same index of ``dst``; none for empty tensors.
 
     The caller has checked that sizes and element types are equal and ``dst`` is injective. Cached for copies outside
-    plans, such as ``Tensor.numpy`` of a strided tensor: 70 to 500 us, 0.2 us from the cache.
+    plans, such as ``Tensor.numpy`` of a strided tensor: a call takes 70 to 500 us, or 0.2 us from the cache.
     """
     problems = copy_problems(src, dst)
     if problems is None or not limits.allow(len(problems), src.numel):
@@ -174,7 +174,7 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
 class _Interleaved(NamedTuple):
     """The axes of a copy of interleaved channels: along pixels, across the channels of a pixel, and the others.
 
-    On each side a step along ``along`` is the number of channels that a row interleaves. A row of which every second
+    On each side the stride of ``along`` is the number of channels that a row interleaves. A row of which every second
     element is copied has pixels of two channels, of which one is copied: ``channel`` has size 1.
 
     chunk: the largest number of pixels per invocation.
@@ -236,7 +236,10 @@ def _has_whole_side(problem: Problem) -> bool:
 
 
 def _rows_of(problem: Problem) -> _Interleaved | None:
-    """The axes of long rows of 8 or 16 bits, contiguous in the destination and a few elements apart in the source."""
+    """The axes of a copy of long rows of 8 or 16 bits; None if it is another copy.
+
+    The elements of a row are contiguous in the destination, and at most MAX_CHANNELS elements apart in the source.
+    """
     if problem.itemsize > 2 or not problem.axes:
         return None
     along, *others = problem.axes
@@ -249,8 +252,8 @@ def _rows_of(problem: Problem) -> _Interleaved | None:
 def _short_rows_of(problem: Problem) -> _Interleaved | None:
     """The axes of rows of a few narrow elements, which follow one another in the destination: pixels of many channels.
 
-    The elements r of all rows are one row of the source. None if rows are too long for one invocation, or if a word of
-    either side would belong to two groups of pixels.
+    In the source, the elements with the same number in all rows are contiguous. None if rows are too long for one
+    invocation, or if a word of either side would belong to two groups of pixels.
     """
     if problem.itemsize > 2 or not problem.axes or problem.axes[0].dst != 1:
         return None
@@ -264,10 +267,10 @@ def _short_rows_of(problem: Problem) -> _Interleaved | None:
 
 
 def _copy_interleaved(problem: Problem, interleaved: _Interleaved, limits: Limits) -> KernelSpec:
-    """The dispatch that copies a problem whose channels are interleaved in one way or another.
+    """The dispatch of ``interleaved_copy`` for a problem and the axes that one of the functions above found in it.
 
-    u8[1,35,3] to planes: 35 pixels, by chunks of 16. A plane of 35 that begins in the middle of a word may end in the
-    tenth, so there are three chunks of four words: (size 3, src 48, dst 16).
+    u8[1,35,3] to planes: 35 pixels, by chunks of 16. A plane of 35 bytes that begins in the middle of a word may
+    end in the tenth word, so there are three chunks of four words: axis (size 3, src 48, dst 16).
     u8[4,21] in rows of 21, flipped: axis (size 21, src -1, dst 1) becomes two chunks, (size 2, src -16, dst 16).
     """
     bound = bind(problem, limits)
@@ -304,8 +307,8 @@ def _copy_interleaved(problem: Problem, interleaved: _Interleaved, limits: Limit
 def _share_short_rows(problem: Problem, short_rows: _Interleaved, limits: Limits) -> KernelSpec:
     """The dispatch that copies a problem which ``_short_rows_of`` accepts, by groups that share memory.
 
-    s8[512,512,3,3] out of OIhw4i16o4i: rows of 9 along hw, by four along i, whose axis (size 4, src 1, dst 9) is one
-    block. Of the others o (size 16, src 4, dst 4608) goes on from i in the source.
+    s8[512,512,3,3] out of OIhw4i16o4i: rows have 9 elements, along h and w. A block is four rows, along i: axis (size
+    4, src 1, dst 9). Axis o (size 16, src 4, dst 4608) continues i in the source, so a group has all 16 blocks along o.
     """
     bound = bind(problem, limits)
     along, channel, others, lanes = short_rows
@@ -327,7 +330,7 @@ def _share_short_rows(problem: Problem, short_rows: _Interleaved, limits: Limits
     return strided_kernel("short_rows", axes, constants, push, bound.windows, limits, groups=groups)
 
 
-# Words of 32, 64 and 128 bits; single words are copied four at a time.
+# Elements of 32, 64 and 128 bits; those of 32 bits are copied four at a time if one side is aligned.
 
 
 def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
@@ -416,7 +419,8 @@ def _pieces_each(pieces: int, choices: Choices) -> int:
 def _together(axes: tuple[Axis, ...], each: int) -> tuple[Axis, ...] | None:
     """The axes, reordered if possible so that the ``each`` pieces of an invocation differ only along the first axis.
 
-    Sizes (6, 6, 8): the last axis divides into quads, which gives (4, 6, 6, 2). An axis with short steps is preferred.
+    Sizes (6, 6, 8) and ``each`` 4: only the last axis divides by 4, which gives (4, 6, 6, 2). Of several such axes one
+    with short steps is preferred; None if no axis divides.
     """
     near = [axis for axis in axes if axis.size % each == 0 and _step(axis) <= _NEAR]
     if not near:
@@ -438,7 +442,8 @@ def _transposed(problem: Problem, limits: Limits) -> Transpose | None:
     """The problem as a transpose; None if it is none, or if one side alone is aligned and quads of words are faster.
 
     Quads are faster on CPUs, where the elements of an invocation are neighbours.
-    f32[4091,4096]: a load has four words of a row. f32[2048,4095]: a store has four of a column.
+    If f32[4091,4096] is transposed, a load has four words of a row; if f32[2048,4095] is, a store has four words of a
+    column.
     """
     chosen = transpose_of(problem, limits)
     if chosen is None or chosen.is_aligned or not limits.choices.neighbours:
@@ -466,7 +471,8 @@ def _is_reversed(problem: Problem) -> bool:
 def _gathered(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     """The axes for stores of four words, if ``_can_gather``; the source is still addressed in words.
 
-    [::2] of 8 words, axis (size 8, src 2, dst 1), becomes (size 2, src 8, dst 1 of 16 bytes), and the lane stride is 2.
+    Every second of 16 words, axis (size 8, src 2, dst 1), becomes axis (size 2, src 8, dst 1 of 16 bytes) with the lane
+    stride 2.
     """
     inner, *outer = axes
     quads = [Axis(inner.size // 4, inner.src * 4, 1)] if inner.size > 4 else []
@@ -487,7 +493,8 @@ def _scattered_axis(problem: Problem) -> int | None:
 def _scattered(axes: tuple[Axis, ...], position: int) -> tuple[Axis, ...]:
     """The axes for loads of four words along one axis; the destination is still addressed in words.
 
-    8 words into every 3rd, axis (size 8, src 1, dst 3), are (size 2, src 1 of 16 bytes, dst 12), the lane stride 3.
+    8 words written to every third place, axis (size 8, src 1, dst 3), become axis (size 2, src 1 of 16 bytes, dst 12)
+    with the lane stride 3.
     """
     inner = axes[position]
     quads = [Axis(inner.size // 4, 1, inner.dst * 4)] if inner.size > 4 else []

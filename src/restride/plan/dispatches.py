@@ -1,9 +1,10 @@
-"""Dispatches: cuts a problem into parts that one dispatch can bind and count, and gives each part its kernel.
+"""Dispatches: cuts a problem into parts that keep within the limits of one dispatch, and gives each part its kernel.
 
-A storage buffer binding covers at most ``max_buffer_range`` bytes (128 MiB on llvmpipe). A part is a range of steps on
-every axis; its window is the span of bytes it touches on one side. While a window is too wide, its part is halved along
-the axis that spans most of the window: a 256 MiB transpose ends as four quarters, not as two halves, since half of its
-rows still span all of its columns.
+The limits are the bytes of a window, the number of elements, and the bytes of tables and of scales. A storage buffer
+binding covers at most ``max_buffer_range`` bytes (128 MiB on llvmpipe). A part is a range of steps on every axis; its
+window is the span of bytes it touches on one side. While a window is too wide, its part is halved along the axis that
+spans most of the window: a 256 MiB transpose ends as four quarters, not as two halves, since half of its rows still
+span all of its columns.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _CUT = 64
 """A cut is at a multiple of this many steps, which keeps wide elements and blocks of 16 bytes whole."""
 
 _MIN_BYTES_FULL = 512
-"""A result has a separate dispatch of full groups from ``elements_per_dispatch`` times this many bytes on (1 MiB)."""
+"""Least size of a result with a separate dispatch of full groups, in ``elements_per_dispatch`` bytes: it is 1 MiB."""
 
 _MAX_REST = 1 / 8
 """The largest fraction of a problem that may be left to a second dispatch, after one of full groups."""
@@ -97,7 +98,7 @@ def _table_bytes(axis: Axis) -> int:
 
 
 def axis_to_cut(problem: Problem, limits: Limits) -> int | None:
-    """The axis to cut: the one that contributes most to exceeding a limit of all kernels; None: no limit is exceeded.
+    """The axis to cut: the one that adds most to the excess over a limit of all kernels; None: no limit is exceeded.
 
     Raises:
         UnsupportedError: a window is too wide, and the runtime binds whole buffers only.
@@ -185,8 +186,8 @@ def parts(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
     also: a kernel's own limit, judged after those that every kernel has.
 
     Raises:
-        UnsupportedError: a buffer exceeds ``max_buffer_range``, and the runtime binds whole buffers only, or one output
-            element already reads further than that.
+        UnsupportedError: a buffer exceeds ``max_buffer_range`` and the runtime binds whole buffers only; or one output
+            element alone reads a wider range than ``max_buffer_range``.
     """
     position = axis_to_cut(problem, limits)
     if position is None:
@@ -238,8 +239,8 @@ def cut_in_two(problem: Problem, position: int, start: int) -> tuple[Problem, Pr
 def full_groups(problem: Problem, elements: int, limits: Limits) -> tuple[Problem, ...]:
     """The problem; on CPUs a large one is cut along an outer axis into a part of full groups and a rest of 1/8 or less.
 
-    f32[3,540,960], groups of 2048: 759 would be full, and one would not. 512 of 540 rows are 720 full ones. llvmpipe
-    takes 0.91 to 0.95 of the time for slices and flips of f32.
+    f32[3,540,960] in groups of 2048 elements: uncut, 759 groups are full and one is not. Cut after 512 of the 540 rows,
+    720 groups are full. llvmpipe takes 0.91 to 0.95 of the time for slices and flips of f32.
     """
     rests = {
         position: axis.size % (elements // math.gcd(elements, problem.count // axis.size))
@@ -257,7 +258,7 @@ def whole_units(
 ) -> tuple[Problem, ...]:
     """The problem, cut at the last multiple of ``unit`` of an axis if that pays: 10,002 elements as 10,000 and 2.
 
-    are_faster: what is true, or an object, for a problem of whole units that has a faster kernel.
+    are_faster: a function that returns True, or an object, if a problem of whole units has a faster kernel.
     """
     size = problem.axes[position].size if position < len(problem.axes) else 0
     rest = size % unit
@@ -288,7 +289,8 @@ def strided_kernel(
 ) -> KernelSpec:
     """The dispatch of a kernel that walks ``axes``; an invocation handles ``each`` of the ``pieces`` in ``push``.
 
-    constants: all except RANK, the number of axes. push: all except the innermost axes, which some modules are pushed.
+    constants: all except RANK, the number of axes. push: all except the innermost axes, which some modules take as push
+    constants.
     parameters: the storage buffer, if it holds more than the axes.
     groups: the work groups; None: as many as the pieces need.
     """
@@ -317,7 +319,7 @@ def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int
 class Work(NamedTuple):
     """The pieces of a dispatch in shaders/include/destination.glsl: words from ``first`` on, or elements.
 
-    bits: of an element.
+    bits: the bits of an element. own_words: pieces are words.
     """
 
     bits: int
@@ -353,7 +355,7 @@ def plan_elements(
 ) -> Iterator[KernelSpec]:
     """Dispatches of ``shader``, which writes elements by shaders/include/destination.glsl.
 
-    Elements have 8 to 32 bits, or up to 64 in ``element_pad``; there an axis without ``inside`` counts as all inside.
+    Elements have 8 to 32 bits, or up to 64 in ``element_pad``, which takes an axis without ``inside`` as all inside.
 
     value: the words, ``low`` and ``high``, of the element that ``element_fill`` and ``element_pad`` write.
     """
@@ -374,12 +376,12 @@ def plan_elements(
 
 
 def _by_whole_words(problem: Problem, work: Work, limits: Limits, may_cut: bool) -> Iterator[tuple[Work, bool]]:
-    """The work, and whether its words hold only elements, in the order of their indices.
+    """Yield the work, and whether its words are filled with elements in the order of their indices.
 
     may_cut: the problem may be cut after its last full group of whole words, if only the rest prevents the fast path.
 
-    u8[1079,1917,3], each row backwards: 6,205,329 bytes. 1,551,232 words are 12,119 groups; 100 words and a byte are
-    left.
+    u8[1079,1917,3], each row backwards, has 6,205,329 bytes: 1,551,232 words fill 12,119 groups, and 100 words and a
+    byte are left.
     """
     if not (work.own_words and is_packed(problem.axes) and problem.dst_offset * problem.itemsize % 4 == 0):
         yield work, False

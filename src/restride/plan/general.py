@@ -25,8 +25,8 @@ from restride.plan.problem import Span, multiply_shift
 from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
-"""A pipeline can hold one of these counts of numbers; there are few counts, so that there are few pipelines. The
-largest holds the axes and 64 digits for each side, more than any blocking needs."""
+"""A pipeline has room for one of these counts of numbers: axes and digits. There are few counts, so that there are few
+pipelines. The largest has room for the axes and for 64 digits of each side, more than any blocking needs."""
 
 _Rows = list[list[int]]
 
@@ -113,7 +113,7 @@ def _halves(region: Region, limits: Limits, reach: Callable[[Region], int]) -> t
     """The region, cut in two along the axis where a cut shortens the byte range most."""
     cuts = [_cut(region, axis) for axis, size in enumerate(region.sizes) if size > 1]
     if not cuts:
-        raise UnsupportedError(f"one element lies further than the {limits.max_buffer_range} bytes of a binding")
+        raise UnsupportedError(f"one element lies beyond the {limits.max_buffer_range} bytes that a binding covers")
     return min(cuts, key=lambda halves: max(reach(half) for half in halves))
 
 
@@ -160,7 +160,7 @@ class _DigitProgram:
             return atom.axis
         if atom not in self._number_of:
             if atom.of.span[1] > MAX_COUNT:
-                raise UnsupportedError(f"a coordinate of {atom.of.span[1]} is past the 2^31 - 1 of the general kernel")
+                raise UnsupportedError(f"the general kernel handles coordinates below 2^31, got {atom.of.span[1]}")
             terms, modulus, divisor = self.terms_of(atom.of), atom.modulus, atom.divisor
             digit = {"terms": len(terms), "constant": atom.of.const, "modulus": modulus, "divisor": divisor}
             by = {"divide_by_modulus": multiply_shift(modulus), "divide_by_divisor": multiply_shift(divisor)}

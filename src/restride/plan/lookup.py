@@ -149,7 +149,8 @@ class _PixelQuads(NamedTuple):
     """A problem in which an invocation handles quads: four pixels, whose elements are contiguous in the source.
 
     axes: from pixel to pixel, the first one within a quad. plane: from element to element of a pixel. copies: an axis
-    along which the result repeats itself. The last two have size 1 if there is none.
+    along which the result repeats itself. A pixel of one element has a ``plane`` of size 1; ``copies`` has size 1 if
+    nothing repeats.
     is_wide: the elements of four pixels are whole words of the source. is_aligned: in the destination every quad begins
     at a multiple of four elements.
     """
@@ -174,10 +175,10 @@ class _PixelQuads(NamedTuple):
         }
 
     def push(self, bound: Bound, row: int) -> dict[str, int]:
-        """The push constants; row: that of the table of index 0.
+        """The push constants. row: the table row of index 0.
 
-        A pixel whose elements go backwards is walked from its other end: BGR to planes R, G, B, ``stride`` apart, is
-        element 0 to plane 2, two strides ahead, and from there a stride back.
+        A pixel whose elements go backwards is walked from its other end. BGR to planes R, G, B: element 0 goes to plane
+        2, two plane strides ahead, and each further element to the plane before.
         """
         lane, plane = self.axes[0], self.plane
         back = plane.size - 1 if plane.src < 0 else 0
@@ -242,6 +243,6 @@ def _quads(problem: Problem) -> _PixelQuads | None:
 
 
 def _follow(lane: Axis, row: Axis) -> bool:
-    """True if rows are contiguous in the destination, and a few of them are whole quads with one table row."""
+    """True if the rows follow one another in the destination, fill whole quads together, and use one table row."""
     is_followed = row.dst == lane.size and lane.size * row.size % 4 == 0
     return is_followed and lane.size >= 4 and lane.pairs[0] == row.pairs[0] == 0

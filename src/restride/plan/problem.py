@@ -39,7 +39,7 @@ PAIR_BYTES = 8
 
 
 class BoxSteps(NamedTuple):
-    """How far a step of an axis moves if the rows of tables depend on the box.
+    """How far a step along an axis moves in the tables, the fill and the box, if the rows of tables depend on the box.
 
     tables: rows in the tables of slot 0 and of slot 1. channels: channels of the fill. rows: rows of a box.
     """
@@ -55,11 +55,11 @@ _NO_STEPS = BoxSteps()
 class Axis(NamedTuple):
     """One axis: ``size`` steps, each of which moves the source by ``src`` and the destination by ``dst`` elements.
 
-    With a ``table`` the source index comes from the table instead of the step number, out of ``extent`` of them;
-    ``slot`` then is the axis's number among the resampled axes, counted from the last logical one. ``pairs``: by how
-    many pairs of scale and zero point a step moves, in the source's list and in the destination's. ``inside``, of a
-    padded axis: the steps that have a source element; in one part of a split problem it may begin before or end after
-    the part. None: all.
+    With a ``table`` the source index comes from the table instead of the step number, and ``extent`` is the number of
+    source indices; ``slot`` then is the axis's number among the resampled axes, counted from the last logical one.
+    ``pairs``: by how many pairs of scale and zero point a step moves, in the source's list and in the destination's.
+    ``inside``, of a padded axis: the steps that have a source element; in one part of a split problem it may begin
+    before or end after the part. None: all.
 
     With boxes, ``box_rows`` is a table with a row for every step in every box, ``images`` is the index of the image of
     each box, and ``steps`` is how far a step moves in tables and fill.
@@ -284,10 +284,10 @@ def narrow(problem: Problem) -> Problem:
 # The storage buffer of a dispatch: structs of shaders/include/axes.glsl, then tables.
 
 ROW_WORDS = 4
-"""Words in a row of the storage buffer: 128 bits. Every part of it, and every row of weights, starts at a row."""
+"""Words in a row of the storage buffer: 128 bits. Each part of the buffer, and each row of weights, starts at a row."""
 
 
-@lru_cache(maxsize=4096)  # the sizes and strides of one call are those of others
+@lru_cache(maxsize=4096)  # different calls often have the same sizes and strides
 def multiply_shift(divisor: int) -> tuple[int, int]:
     """Multiplier m and shift s with ``n // divisor == (n * m >> 32) >> s`` for every n below 2^31.
 

@@ -1,9 +1,9 @@
 """Plan of a resampling: its passes, the dispatches of each, and what one invocation of a shader computes.
 
-Several axes in one pass cost the product of their taps for every output; one axis a pass costs their sum, and writes
-and reads elements between. Antialiased 1080x1920 -> 224x224 has 10 x 18 taps: 9 million products in one pass; in two,
-columns first, 4.4 and 0.5. Sums are nested, the last axis first, and results between passes are f32, so the bits are
-the same.
+Several axes in one pass cost the product of their taps for every output. Passes of one axis each cost the sum, and
+write and read elements in between. Antialiased 1080x1920 -> 224x224 has 10 x 18 taps: 9 million products in one pass;
+in two, columns first, 4.4 and 0.5. Sums are nested, the last axis first, and results between passes are f32, so the
+bits are the same.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Invocations(NamedTuple):
     """How ``total`` invocations of a shader divide a problem among them.
 
     constants: specialization constants that describe the axes and the output of an invocation.
-    push: what is pushed besides: the pieces in a row, and the blocks of rows; or the destination word of piece 0, if
-        each computes an element or a word.
+    push: further push constants: the pieces in a row and the blocks of rows; or, if an invocation computes an element
+        or a word, the destination word of piece 0.
     """
 
     shader: str
@@ -78,7 +78,7 @@ class Invocations(NamedTuple):
 
     @property
     def are_elements(self) -> bool:
-        """True if each computes one element, or the elements of one word."""
+        """True if each invocation computes one element, or the elements of one word."""
         return self.shader in ("resample", "resample_fixed")
 
 
@@ -101,11 +101,11 @@ def by_elements(problem: Problem, limits: Limits) -> Invocations:
 
 
 def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
-    """Each computes a block of rows, which share sums, loads or weights; for few taps along every axis.
+    """Each invocation computes a block of rows, which share sums, loads or weights; for few taps along every axis.
 
     u8[3,224,224] to u8[3,1080,1920], blocks of eight rows: axis 0 has 1920 elements, 240 pieces of eight, which read
-    runs of three; axis 1 has 1080 rows, 135 blocks, and there are 3 of these: 97,200 invocations.
-    u8[8,1080,1920] to u8[8,540,960], cells of four elements: 240 pieces of four, 68 blocks, 8 of these: 130,560.
+    runs of three; axis 1 has 1080 rows, 135 blocks; with 3 planes these are 97,200 invocations.
+    u8[8,1080,1920] to u8[8,540,960], cells of four elements: 240 pieces of four, 68 blocks, 8 planes: 130,560.
     """
     taps = max(map(_taps, problem.axes))
     if max(problem.itemsize, problem.src_itemsize) > 4 or taps > MAX_TAPS_OF_ROWS:
@@ -154,7 +154,7 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
 def _step_of_cells(problem: Problem) -> int:
     """Elements from cell to cell along axis 0, if all outputs sum equally spaced cells of one size; else 0.
 
-    Four cells, and four outputs, begin at a word.
+    Every four cells, and every four outputs, must also begin at a word.
     """
     first, others = problem.axes[0], problem.axes[1:]
     step = _cell_step(first)
@@ -183,12 +183,12 @@ def _cell_step(axis: Axis) -> int:
 
 
 def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
-    """Each computes one pixel in a block of rows, with four taps per load along the source's innermost axis.
+    """Each invocation computes one pixel in a block of rows, with four taps per load along the source's innermost axis.
 
     A pixel is one element, or up to four adjacent channels. Outputs are words. Rows of whole quads are faster.
 
-    u8[3,1080,1920] to f32[3,1080,224], 18 taps, in five quads of every row, blocks of eight: axis 0 has 224 elements,
-    axis 1, planes and rows, 405 blocks: 90,720 invocations.
+    u8[3,1080,1920] to f32[3,1080,224], blocks of eight rows: 18 taps are five quads of a row; axis 0 has 224 elements;
+    axis 1, planes and rows together, has 3240, 405 blocks: 90,720 invocations.
     """
     pixel = _pixel(problem)
     if not pixel:
@@ -236,10 +236,10 @@ def _most_cached_rows(axis: Axis, itemsize: int) -> int:
 
 
 def _pixel(problem: Problem) -> tuple[int, ...]:
-    """Where the axes of the pixel are that a tap reads, if sums run along the innermost pixels of the source; else ().
+    """The positions of the axes of a pixel, if sums run along the innermost pixels of the source; else ().
 
-    The first is the axis with the table, which moves the source by the number of adjacent channels; if these are
-    several, the second is theirs.
+    The first position is of the axis with the table, which moves the source by one pixel: the number of adjacent
+    channels. With several channels, the second position is of their axis.
     """
     tabled = [position for position, axis in enumerate(problem.axes) if axis.table is not None]
     axis = problem.axes[tabled[0]]
@@ -256,7 +256,7 @@ def _pixel(problem: Problem) -> tuple[int, ...]:
 
 
 def by_neighbours(problem: Problem) -> Invocations | None:
-    """Each computes four neighbours, in whole words, along an axis that is innermost on both sides and has no table.
+    """Each invocation computes four neighbours, in whole words, along an axis innermost on both sides, without a table.
 
     f32[3,1080,224] to u8[3,224,224]: axis 0 is 56 quads; with 224 rows and 3 planes, 37,632 invocations.
     """
@@ -301,8 +301,8 @@ def _neighbours(problem: Problem, position: int, limits: Limits) -> tuple[int, i
 def _is_spread(problem: Problem) -> bool:
     """True if four neighbours along axis 0 read elements that are further apart than a cache line.
 
-    f32, 1920 to 224: four outputs read 103 bytes apart. Two neighbours are faster: on llvmpipe they take two thirds of
-    the time.
+    f32, 1920 to 224: four outputs read 103 bytes apart. Two neighbours per invocation are then faster: on llvmpipe they
+    take two thirds of the time.
     """
     axis = problem.axes[0]
     if axis.table is None or axis.table.moves:
@@ -338,8 +338,8 @@ def _repeated(table: Rows) -> int:
 def _group(problem: Problem, limits: Limits) -> int:
     """Size of the aligned source group from which a piece takes its four moved elements; 0 if there is none.
 
-    Enlarged twice, four neighbours read 0 0 1 1, then 2 2 3 3: groups of two, two words of f32; four bytes of u8, as
-    words are loaded whole.
+    Enlarged twice, four neighbours read 0 0 1 1, then 2 2 3 3: groups of two elements, which are two words of f32.
+    In u8 groups have four bytes, because words are loaded whole.
     """
     first = problem.axes[0]
     others = (problem.src_offset, *(axis.src for axis in problem.axes[1:]))
@@ -358,7 +358,8 @@ def _group(problem: Problem, limits: Limits) -> int:
 def _pattern(axis: Axis, group: int) -> int:
     """The elements that a piece takes from its group, 4 bits each, if each piece of a row has its own group; else 0.
 
-    Twice the size, groups of two: 0 0 1 1 and then 2 2 3 3 are 0 0 1 1 of group 0 and of group 1: 0x11100.
+    Twice the size, groups of two: 0 0 1 1 and then 2 2 3 3 are 0 0 1 1 of group 0 and of group 1. With HAS_PATTERN that
+    is 0x11100.
     """
     if group == 0 or axis.table is None:
         return 0
@@ -396,7 +397,10 @@ Tables = tuple[tuple[int, Rows], ...]
 def planned_invocations(
     src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs, limits: Limits
 ) -> Iterable[Invocations]:
-    """The invocations of each dispatch that computes ``dst`` from ``src`` by ``tables``; other sizes are equal."""
+    """The invocations of each dispatch that computes ``dst`` from ``src`` by ``tables``.
+
+    Along axes without a table ``src`` and ``dst`` have the same size.
+    """
     for problem in _problems(src, dst, tables, pairs):
         for box in parts(problem, limits, axis_with_too_many_pairs):
             yield invocations(box, limits)
@@ -483,7 +487,7 @@ ELEMENT_COST = 8
 """Cost, in taps, of an element that one pass writes and the next one reads."""
 
 PRODUCT_COST = 4
-"""Cost of a tap in a sum along several axes; one along a single axis, where a load gets four taps, costs 1."""
+"""Cost of a tap in a sum along several axes. In a sum along a single axis, where a load gets four taps, it is 1."""
 
 FEW_TAPS = 16
 """If all axes together have at most this many taps, they are summed in one dispatch, whatever the sizes."""
@@ -523,7 +527,7 @@ def _steps(rows: Rows) -> tuple[Rows, ...]:
 
 
 def _groupings(stepped: Sequence[tuple[int, Rows]]) -> Iterator[tuple[Tables, ...]]:
-    """The ways to cut a sequence into groups, each for one dispatch; one way has every element in its own group."""
+    """Yield the ways to cut a sequence of tables into groups, such that one dispatch can apply each group."""
     inner = range(1, len(stepped))
     for count in range(len(stepped)):
         for cuts in combinations(inner, count):
@@ -571,7 +575,7 @@ def is_resampled_by_walks(src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...
 
 
 def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
-    """True when one output element reads at most a sixteenth of the binding range, so that a window can hold others.
+    """True when one output element reads at most 15/16 of the binding range, so that a window has room for others.
 
     Linear along axis 0 of f32[3,6000,6000] reads 144 MB apart, more than the 128 MiB that llvmpipe binds.
     """
@@ -583,8 +587,8 @@ def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
 def is_made_by_elements(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> bool:
     """True if each invocation of a resampling without scales would compute one element, or the elements of one word.
 
-    A long axis takes many dispatches, thousands for 10^8 outputs; only the first is examined, as the others continue
-    it.
+    A long axis takes many dispatches, thousands for 10^8 outputs. Then only the first is examined: the others compute
+    further parts of the same rows.
     """
     if _needs_parts(tables):
         return next(iter(planned_invocations(src, dst, tables, (None, None), limits))).are_elements
@@ -611,10 +615,12 @@ def _cached_invocations(
 def resample_kernels(
     src: TensorDesc, dst: TensorDesc, tables: Tables, arithmetic: Arithmetic, limits: Limits
 ) -> Iterable[KernelSpec]:
-    """Dispatches that resample ``src`` into ``dst`` by ``tables``, at most ``MAX_SLOTS``; other sizes must be equal.
+    """Dispatches that resample ``src`` into ``dst`` by ``tables``, at most ``MAX_SLOTS``.
+
+    Along axes without a table ``src`` and ``dst`` have the same size.
 
     Returns a tuple if the tables fit one dispatch and there are few scales; otherwise builds them one by one, so that
-    the tables of an axis of millions are never in memory together.
+    the tables of an axis of millions of elements are never in memory together.
     """
     if dst.numel == 0:
         return ()

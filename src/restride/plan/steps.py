@@ -28,7 +28,7 @@ _MAX_KEPT_BYTES = 1 << 18
 The tables of a cubic resize to 1080p have 96 KB, those of 16 boxes of 224 x 224 have 112 KB."""
 
 _MOST_ELSEWHERE = 64
-"""Most places in buffers for which a step keeps its kernels; they share their parameters."""
+"""Maximum number of starts for which ``Step.at`` keeps a step; the kernels of these steps share their parameters."""
 
 
 class Site(NamedTuple):
@@ -44,7 +44,7 @@ class Step:
 
     run: bytes to copy after the kernels; None: there are none to copy.
     held: the kernels, once ``kernels`` has built them, if their parameters are small.
-    elsewhere: the steps of ``at``, by their starts.
+    elsewhere: the steps that ``at`` keeps, by their starts.
     """
 
     src: Site
@@ -65,9 +65,10 @@ class Step:
         return specs
 
     def at(self, starts: tuple[int, int]) -> Step:
-        """The step where the buffers of source and result begin so many bytes later in their memories; a few are kept.
+        """This step for buffers of source and result that begin ``starts`` bytes later in their memories.
 
-        So the same images of a batch, over and over, have the same kernels, which a runtime keeps prepared.
+        A few such steps are kept: calls for the images of a batch, over and over, then use the same kernels, which a
+        runtime keeps prepared.
         """
         step = self.elsewhere.get(starts)
         if step is None:
@@ -172,7 +173,8 @@ class Steps:
     def pad(self, src: Site, dst: Site, starts: Sequence[int], fill: bytes) -> None:
         """Append steps that copy ``src`` to a place inside ``dst``, and write the element ``fill`` everywhere else.
 
-        Both have strides and no padding of their own; a ``src`` of another kind is copied first.
+        starts: the index of ``dst`` where ``src`` begins. ``dst`` has strides and no padding of its own; a ``src``
+        without strides is copied first.
         """
         if not src.desc.numel:
             value = self.new(packed(dst.desc.dtype, ()), fill)

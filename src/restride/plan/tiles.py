@@ -69,7 +69,7 @@ class Place(NamedTuple):
     def cuts(self, axis: int) -> Cuts | None:
         """The weights of the digits of an axis; None if its step does not fit the digits of the coordinate.
 
-        Along a coordinate with digits of weight 1, 2 and 8 a step of 2 has digits of weight 1 and 4: 8 / 2.
+        Along a coordinate with digits of weight 1, 2 and 8, an axis of step 2 has digits of weight 1 and 4.
         """
         if self.blocking is None:
             return Cuts((1,), 0)

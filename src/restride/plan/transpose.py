@@ -67,11 +67,11 @@ def exchange_of(problem: Problem) -> Exchange | None:
 
 
 def _exchanges(problem: Problem, exchange: Exchange) -> list[Exchange]:
-    """The exchange, and its variants with axes that continue those two: on one side, on the other, on both.
+    """The exchange, and its variants with a second axis that continues a, with one that continues b, and with both.
 
     f32[6,8,8,6] with its axes reversed is axes (6, 384, 1), (8, 48, 6), (8, 6, 48), (6, 1, 384): size and both strides.
-    Side a is 6 long, or 6 * 8 = 48, side b likewise. An axis that continues both is left out: a group would then have
-    short runs on one side.
+    Side a is 6 long, or 6 * 8 = 48, side b likewise. If the same axis continues a and b, there are no variants: a group
+    would have short runs on one side.
     """
     (a,), (b,) = exchange.a.axes, exchange.b.axes
     behind_a = next((axis for axis in exchange.outer if axis.dst == a.size), None)
@@ -112,7 +112,7 @@ Mesa 22.3's llvmpipe takes 0.6 to 1.0 of the time.
 """
 
 _LONG = 512
-"""A row of b is long from this many bytes on: those of a ``_RUN_SHORT`` group of 32 aligned blocks of 16 bytes."""
+"""A row of b is long from this many bytes on: a group that writes ``_RUN_SHORT`` bytes reads 32 blocks of 16 bytes."""
 
 _LINE = 64
 """A group reads at least this many bytes along b, if the axis is long enough: a cache line."""
@@ -171,7 +171,7 @@ class Transpose:
 
 @lru_cache(maxsize=16)
 def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
-    """The problem as a transpose, if the kernel pays; of several, the one whose whole blocks fill groups best.
+    """The problem as a transpose, if the kernel pays; of several, an aligned one, then the one with the most ``_gain``.
 
     Cached, because a plan asks twice for each part: 14 to 80 us each.
     """
@@ -210,7 +210,7 @@ def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
 def _in_blocks(problem: Problem, exchange: Exchange, choices: Choices) -> Transpose:
     """The transpose in blocks. If rows are unaligned and wide blocks would be too few, blocks are narrow along axis b.
 
-    s8[64,9] to its columns, 4096 of them: blocks of 8 x 16 need 32,768 invocations, blocks of 8 x 4 four times as many.
+    Transposing 4096 matrices s8[64,9], blocks of 8 x 16 need 32,768 invocations, blocks of 8 x 4 four times as many.
     """
     is_aligned = _is_aligned(problem, exchange, 16 // problem.itemsize)
     # Blocks of narrow elements are two words long along a if rows are unaligned, and always for bytes on a GPU (A_WORDS
@@ -238,7 +238,7 @@ def _runs(problem: Problem, exchange: Exchange, choices: Choices) -> tuple[int, 
 def _in_groups(
     problem: Problem, exchange: Exchange, is_aligned: bool, block: tuple[int, int], runs: tuple[int, ...]
 ) -> Transpose:
-    """The transpose in groups that write the first of ``runs`` bytes along a which leaves few invocations idle."""
+    """The transpose in groups that write one of ``runs`` bytes along a: the first that leaves few invocations idle."""
     blocks = -(-exchange.a.size // block[0]), -(-exchange.b.size // block[1])
     # Unaligned elements of 32 bits and more are copied word by word. With few blocks along a and b, and several outer
     # indices in a group instead, that is no faster than other kernels.
@@ -248,7 +248,7 @@ def _in_groups(
     fullest = []
     for run in runs:
         least = min(max(run // (block[0] * problem.itemsize), filling), blocks[0])
-        # Blocks per group and row, for 9 blocks: one row of 9; 24: one of 24; 25: two of 13; 1024: 64 of 16.
+        # Candidates for the blocks of a group along a. Of 9 blocks a group has all; of 24, all; of 25, 13; of 1024, 16.
         widths = {least, *[-(-blocks[0] // rows) for rows in range(1, 5)]}
         each = []
         for across in sorted(width for width in widths if least <= width <= GROUP_BLOCKS):
@@ -261,7 +261,7 @@ def _in_groups(
 
 
 def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[KernelSpec]:
-    """The dispatches of a transpose that ``transpose_of`` found, of a problem that fits one.
+    """The dispatches of the transpose that ``transpose_of`` found in a problem that fits one dispatch.
 
     The kernel writes whole words of every row; elements at row ends, whose words two rows share, are copied one by one.
     """
@@ -387,7 +387,7 @@ def shared_exchange(problem: Problem, limits: Limits) -> Exchange | None:
 
 
 def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> Iterator[KernelSpec]:
-    """The dispatches of a transpose that ``shared_exchange`` found, of a problem that fits one.
+    """The dispatches of the transpose that ``shared_exchange`` found in a problem that fits one dispatch.
 
     The kernel writes whole words of every row; elements at row ends, whose words two rows share, are copied one by one.
     """
@@ -431,9 +431,10 @@ def _tile(problem: Problem, exchange: Exchange, limits: Limits) -> tuple[int, in
 
 
 def _in_whole_words(problem: Problem, exchange: Exchange) -> bool:
-    """True when rows are whole words on both sides; 32 and 64 bits always are.
+    """True when rows are whole words on both sides, as rows of elements of 32 and 64 bits always are.
 
-    u8[64,128] to columns has a row of 128 bytes along b and one of 64 along a; u8[64,127] has none of whole words.
+    u8[64,128] to columns has a row of 128 bytes along b and one of 64 along a. In u8[64,127] the rows along b, of
+    127 bytes, are not whole words.
     """
     lanes = 4 // problem.itemsize
     return lanes <= 1 or (exchange.b.axes[0].src == 1 and _is_aligned(problem, exchange, lanes))
@@ -455,7 +456,7 @@ def _can_cut_words(problem: Problem, exchange: Exchange, limits: Limits) -> bool
 
 
 def axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:
-    """The axis at which to cut a transpose that has too many work groups along one side."""
+    """The axis at which to cut a transpose that has too many work groups along one side; None: no side has."""
     shared = shared_exchange(problem, limits)
     chosen = transpose_of(problem, limits) if shared is None else None
     if shared is not None:

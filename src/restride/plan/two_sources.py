@@ -1,6 +1,7 @@
 """Plans of the two kernels with a second source: equality, and linear light with alpha.
 
-The second source is memory 2. The ``Problem`` holds its strides and offset in place of those of the source pairs.
+The second source is memory 2. A ``Problem`` holds the strides and the offset of memory 2 in place of those of the
+source pairs.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class _Part(NamedTuple):
 def _parts(src: TensorDesc, other: TensorDesc, dst: TensorDesc, limits: Limits) -> Iterator[_Part]:
     """The walk over layouts of the same sizes in parts; none without elements."""
     if src.strides is None or other.strides is None or dst.strides is None:
-        raise ValueError(f"kernels of two sources walk strides, not {src}, {other} and {dst}")
+        raise ValueError(f"kernels of two sources need layouts with strides, got {src}, {other} and {dst}")
     if not src.numel:
         return
     walked = zip(src.sizes, src.strides, dst.strides, other.strides, strict=True)

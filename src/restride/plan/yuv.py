@@ -81,7 +81,7 @@ def colors(matrix: MatrixName, full_range: bool) -> YuvFactors:
     """The factors of a matrix and a range, rounded to the nearest integer.
 
     Source: ITU-R BT.601-7, 2.5.1 to 2.5.3; BT.709-6, 3.2 to 3.5; full range: JFIF 1.02.
-    BT.709, limited: 255 / 219 of the luma above 16, 2 * (1 - 0.2126) * 255 / 224 = 1.793 of V for red.
+    BT.709, limited range: red is 255 / 219 of the luma above 16, plus 2 * (1 - 0.2126) * 255 / 224 = 1.793 times V.
     """
     red, blue = _SHARES[matrix]
     green = 1 - red - blue
@@ -215,8 +215,8 @@ def _parts(frames: _Frames, rgb: _Frames, limits: Limits) -> Iterator[tuple[int,
     ) > limits.max_buffer_range:
         if most == 1:
             raise UnsupportedError(
-                f"a frame of {frames.reach + 1} bytes, and {rgb.reach + 1} as RGB, needs bindings of up to {needed} "
-                f"bytes, counted from where one may begin, and one covers at most {limits.max_buffer_range}"
+                f"a frame of {frames.reach + 1} bytes, {rgb.reach + 1} as RGB, needs a binding of up to {needed} "
+                f"bytes with its alignment, and a binding covers at most {limits.max_buffer_range}"
             )
         require_windows(frames.number * max(frames.stride, rgb.stride), limits)
         most = -(-most // 2)
