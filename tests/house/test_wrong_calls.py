@@ -314,7 +314,7 @@ rs.imwrite("x.jpg", np.zeros((4, 4, 3), np.uint16))
 rs.imwrite("x.png", planes)
     DescriptorError: a PNG image has sizes [height, width] or [he ... [3, 48, 64]: np.moveaxis(image, 0, -1) puts
 rs.Letterboxed.of([(0, 0, 4, 4), (1, 1, 3, 3)], (24, 24)).to_output([(0, 0, 2, 2)])
-    DescriptorError: index must say the output of each, 0 for the first of 2, got none
+    DescriptorError: index must say which of 2 outputs each point or box is in, got none
 rs.Letterboxed.of([(0, 0, 4, 4)], (24, 24)).to_output([(0, 0, 2, 2)], 0, order="xyxy")
     DescriptorError: order must be one of 'yx', 'xy', not 'xyxy'. Did you mean 'yx'?
 rs.vision.processor({"image_processor_type": "CLIPImageProcessor"}, size=336)

@@ -381,7 +381,7 @@ def test_messages_say_what_to_do(shape, message, preset):
 def test_images_that_cannot_be():
     recipe = rs.Preprocess((8, 8))
     (image,) = images((9, 9))
-    with pytest.raises(rs.DescriptorError, match="images must have one, got none"):
+    with pytest.raises(rs.DescriptorError, match="images must have at least one image, got none"):
         recipe([])
     with pytest.raises(rs.DescriptorError, match=r"rows, columns and channels, not u8\[9,9\]"):
         recipe(image[..., 0].copy())

@@ -1,6 +1,6 @@
 """crop_resize: many boxes of images, each resized to the same sizes, flipped, converted and laid out.
 
-The images of a call become ``Images``, their layouts, and its boxes become ``Boxes``, each with a place in the outputs.
+``Images`` has the layouts of a call's images, and ``Boxes`` has its boxes, each with a place in its output.
 The plan has the weights of both axes of every box (rows of a filter or of a library), the kernels of
 ``restride.plan.boxes`` that sum with them, and the copy that the destination may need after them. If a library sums in
 a way that no kernel of crops supports, boxes are resized by single operations, one after the other.
@@ -115,14 +115,14 @@ def crop_resize(
 
     Args:
         x: one image, a batch with the images along axis 0 and ``images`` given, or a list of images of one type that
-            may differ in rows and columns; each a Tensor or what ``rs.asarray`` takes. f64 where the result is said to
+            may differ in rows and columns; each a Tensor or what ``rs.asarray`` takes. f64 is taken if the result is to
             be f32, as in ``resample``.
         boxes: (boxes, 4) numbers y0, x0, y1, x1, an array or a Tensor, which is read back. Integers in pixels are the
             slice ``[y0:y1, x0:x1]``, also where it leaves the image. Floats, and normalized boxes, are read as in
             "tf_crop_and_resize": the first output reads at y0 and the last at y1, in pixels from centre to centre;
             what is beyond the first or last centre is ``fill``, and a box may be inverted. For floats x0, y0, x1, y1 of
             a detector give ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``. There is a warning
-            if a box is outside its image, and all boxes would be inside with x and y swapped.
+            if a box is outside its image, but all boxes would be inside with x and y swapped.
         sizes: height and width of every result.
         letterbox: for boxes of integers: keep each box's aspect and make it as large as fits, at the "center" or
             "top_left"; the rest is ``fill``. ``Letterboxed.of`` maps points of the result back to the images.
@@ -143,8 +143,8 @@ def crop_resize(
             for integers neither may be above 1. The result is f32 unless ``dtype`` says otherwise.
         std: see ``mean``.
         layout: of the result, as in ``reorder``; its axes are the boxes, then those of an image. "NHWC->NCHW" puts
-            channels before rows and columns; "NCHW" alone changes memory only, and the axes stay as they are. (The
-            same word names the axes themselves in ``Preprocess``, which has no others.)
+            channels before rows and columns; "NCHW" alone changes memory only, and the axes stay as they are. (In
+            ``Preprocess`` the word "NCHW" gives the order of the axes.)
         dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
         out: the tensor to write to instead, which must not share a buffer with an image.
         arguments: the others as in ``resample``; scales and zero points broadcast against the sizes of the result.
@@ -227,7 +227,7 @@ def normalized(
 ) -> Numbers:
     """``numbers`` with the scales and zero points that ``mean`` and ``std`` mean.
 
-    order: the axes of the result, as axes of the resized boxes; None: those keep their order.
+    order: the axes of the result, as axes of the resized boxes; None: the result has the same order.
 
     Raises:
         DescriptorError: a result of integers, other scales or zero points beside them, or what ``normalizing_scales``
@@ -236,7 +236,7 @@ def normalized(
     src, asked = source.desc, numbers or Numbers()
     for name, value in zip(Numbers._fields[:4], asked, strict=False):
         if value is not None:
-            raise DescriptorError(f"mean and std say scales and zero points, and so does {name}")
+            raise DescriptorError(f"mean and std set the scales and zero points: leave {name} out")
     if not dtype.is_float:
         raise DescriptorError(f"mean and std make floats, and dtype is {dtype}")
 
@@ -258,9 +258,12 @@ def normalized(
 class _CropPlan(NamedTuple):
     """The plan of a call for images of certain layouts.
 
-    dst: the layout of the result. starts: the index of a tensor of images, and the steps that read it. cropped: the
-    layout that these steps or ``chain`` write, from which ``last`` computes the result; None: they write the result.
-    weight: how much of the plan cache it takes: 1, and 1 more for each 8 KB of tables.
+    dst: the layout of the result.
+    starts: the steps that run first, with the index of the tensor of images that they read; one pair for each run.
+    chain: instead of ``starts``, operations that resize the boxes one by one.
+    cropped: the layout of a tensor that ``starts`` or ``chain`` write, and from which ``last`` computes the result;
+    None: ``starts`` write the result.
+    weight: how much of the plan cache the plan takes: 1, and 1 more for each 8 KiB of tables.
     """
 
     dst: TensorDesc
@@ -274,7 +277,10 @@ class _CropPlan(NamedTuple):
     def run(
         self, tensors: tuple[Tensor, ...], of_tensors: Sequence[int], device: Device, out: Tensor | None, of_out: int
     ) -> Tensor:
-        """The result, in a new tensor or in ``out``; the tensors and ``out`` lie so many bytes later than planned."""
+        """The result, in a new tensor or in ``out``.
+
+        of_tensors, of_out: how many bytes later than planned the tensors and ``out`` begin in their buffers.
+        """
         result = empty(self.dst, device) if out is None else out
         cropped = result if self.cropped is None else empty(self.cropped, device)
         if self.chain is not None:
@@ -340,12 +346,12 @@ def _crop_plan(
 def _resized_dtype(src: DType, element: DType, request: Request, library: LibraryRequest | None) -> DType:
     """The element type of resized boxes before scales, zero points and post-ops.
 
-    element: the type that the result is said to have. library: the request to it, if any.
+    element: the type that the caller asks of the result. library: the request to a library, if any.
     """
     if request.mode == "nearest" or (library is not None and library.keeps_type):
         return src
     if src.name not in CROPPED_TYPES and not is_narrowed(src, element):
-        rule = f"mode {request.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, not {src}; "
+        rule = f"mode {request.mode!r} of crop_resize takes the element types {', '.join(CROPPED_TYPES)}, not {src}; "
         raise UnsupportedError(in_f32(rule, src))
     return as_dtype("f32")
 

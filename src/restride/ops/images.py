@@ -80,14 +80,17 @@ class Images(NamedTuple):
         return (boxes, *replaced(self.desc.sizes, self.axes, sizes)[self.first :])
 
     def resized(self, sizes: tuple[int, int]) -> Images:
-        """The first tensor alone; a packed one gets images of ``sizes``, so that images of all sizes share a target."""
+        """The layout of the first tensor alone; a packed one gets rows and columns of ``sizes``.
+
+        So images of all sizes share a cached target.
+        """
         desc = self.desc
         if desc.strides is not None and desc.is_packed:
             desc = packed(desc.dtype, replaced(desc.sizes, self.axes, sizes), desc.minor_to_major)
         return Images((desc,), self.axes, self.first)
 
     def from_starts(self, alignment: int) -> tuple[Images, list[int]]:
-        """These images as near to the starts of their buffers as they go, and how many bytes later they are."""
+        """These images moved to the starts of their buffers, as far as alignment allows, and by how many bytes each."""
         if not any(desc.offset for desc in self.descs):
             return self, [0] * len(self.descs)
         descs, nbytes = zip(*[from_start(desc, alignment) for desc in self.descs], strict=True)
@@ -150,7 +153,7 @@ def _tensors(images: Sequence[object], out: Tensor | None) -> Iterator[Tensor]:
 
 
 def image_indices(images: Indices, boxes: int, source: Images) -> npt.NDArray[np.int64]:
-    """The image of each box."""
+    """The index of the image of each box."""
     if images is None:
         if source.is_list and boxes != source.number:
             raise DescriptorError(f"images must say the image of each of {boxes} boxes, for a list of {source.number}")

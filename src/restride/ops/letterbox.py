@@ -78,8 +78,9 @@ class Letterboxed:
     def points(self, points: Any, index: Any = None) -> npt.NDArray[np.float64]:
         """Points (..., 2) of the outputs ``index`` as points of their images.
 
-        index: the box, needed unless there is one: an integer, or an array with one for each point, which broadcasts
-            along axes of size 1: for points (images, points, 2) one for each image is ``np.arange(images)[:, None]``.
+        index: the box, needed unless there is only one: an integer, or an array with an integer for each point, which
+            broadcasts along axes of size 1: for points (images, points, 2) with a box for each image it is
+            ``np.arange(images)[:, None]``.
         """
         array = _read("points", points, 2)
         if array.ndim == 0 or array.shape[-1] != 2:
@@ -104,7 +105,7 @@ class Letterboxed:
         if index is None:
             if len(self.boxes) != 1:
                 raise DescriptorError(
-                    f"index must say the output of each, 0 for the first of {len(self.boxes)}, got none"
+                    f"index must say which of {len(self.boxes)} outputs each point or box is in, got none"
                 )
             index = 0
         array = as_numpy("index", index)
@@ -115,8 +116,8 @@ class Letterboxed:
         )
         if array.ndim and not is_of_axes:  # [0, 1, 2] for 3 x 3 points would broadcast along columns
             raise DescriptorError(
-                f"index must be one, or one for each of {points} points or along some of these axes, the others 1, got "
-                f"shape {array.shape}"
+                f"index must be one integer, or an array of shape {points}, in which any axis may be 1, got shape "
+                f"{array.shape}"
             )
         if array.size and not (array.min() >= 0 and array.max() < len(self.boxes)):
             raise DescriptorError(f"index must be in [0, {len(self.boxes)}), the boxes, got {index!r}")
@@ -130,13 +131,13 @@ class Letterboxed:
         Args:
             boxes: (..., 4), the first corner and the opposite one, in pixels. Corners in the other order are exchanged,
                 with a warning.
-            index: the output of each box, needed unless there is one: an integer, or an array with one for each, as in
-                ``points``.
+            index: the output of each box, needed unless there is only one output: an integer, or an array with an
+                integer for each box, as in ``points``.
             order: of ``boxes`` and of the result: "yx" is y0, x0, y1, x1; "xy" is x0, y0, x1, y1.
-            clip: cut what is outside of the letterboxed box of the image; what is all outside becomes empty.
+            clip: cut boxes to the part of the image that the output shows; a box all outside becomes empty.
 
         Raises:
-            DescriptorError: another shape, an index without a box, or an unknown order.
+            DescriptorError: ``boxes`` has another shape, no box has the index, or the order is unknown.
         """
         return self._boxes(boxes, index, order, self.places, self.boxes, clip=clip)
 
@@ -149,7 +150,7 @@ class Letterboxed:
             boxes: (..., 4), as in ``to_image``, in pixels of the image.
             index: as in ``to_image``.
             order: as in ``to_image``.
-            clip: cut what is outside of the part of the output that shows the image; what is all outside becomes empty.
+            clip: cut boxes to the part of the output that shows the image; a box all outside becomes empty.
 
         Raises:
             DescriptorError: as ``to_image``.
@@ -173,7 +174,7 @@ class Letterboxed:
         *,
         clip: bool,
     ) -> npt.NDArray[np.float64]:
-        """Boxes in the rectangles ``before``, mapped to the rectangles ``after``; both are in ``order``."""
+        """Boxes in the rectangles ``before``, mapped to the rectangles ``after``. Boxes and result are in ``order``."""
         require_word("order", order, tuple(ORDERS))
         array = _read("boxes", boxes, 4)
         if array.ndim == 0 or array.shape[-1] != 4:
@@ -208,8 +209,8 @@ def placed(
     """The place of a box of these sizes in the output: y0, x0, y1, x1, at least one row and column.
 
     The axis with less room decides the scale, an f64, by which both sizes are multiplied and then rounded, as programs
-    for detectors do: 300 x 400 in 640 x 640 is 480 x 640, in rows 80 to 560. 57 x 192 in 416 x 416 is 123 x 416, since
-    416 / 192 is a little less than 13/6, and 57 times that less than 123.5.
+    for detectors do: 300 x 400 in 640 x 640 is 480 x 640, in rows 80 to 560. 57 x 192 in 416 x 416 is 123 x 416: as
+    an f64, 416 / 192 is a little less than 13/6, so 57 times that is less than 123.5.
 
     Source: Ultralytics, LetterBox ("nearest"); YOLOX, preproc ("floor"); SAM, ResizeLongestSide ("half_up").
     """

@@ -32,8 +32,8 @@ def lookup(
     """The entry of a table for each element: ``table[x]``, or ``table[i, x]`` at index i of ``axis``, in one dispatch.
 
     The result has the bits of the table's entries, NaN and its payload included, on every device: no arithmetic is
-    done there. So a function of 256 arguments, made on the host in any library's own order of operations, has that
-    library's bits. Another table of the same type and rows compiles nothing.
+    done there. So a table that the host computes in a library's own order of operations gives that library's bits.
+    Another table of the same type and rows compiles nothing.
 
     Args:
         x: u8 or s8, a Tensor or what ``rs.asarray`` takes. An element of s8 has the entry number element + 128, so a

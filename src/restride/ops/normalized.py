@@ -25,7 +25,7 @@ _FACTOR = 1 / 255
 def normalized_table(mean: F64Array, std: F64Array, order: str) -> F32Array:
     """The result for each of the bytes 0 to 255, with a row for each mean and std.
 
-    mean, std: of sizes [rows, 1], in units of bytes that are divided by 255.
+    mean, std: of sizes [rows, 1], in the unit of bytes divided by 255.
     """
     return _ORDERS[order](mean, std)
 

@@ -105,4 +105,4 @@ class Indexed(Operation):
         moves = dict(zip(self.axes, self._steps, strict=True))
         walked = tuple(0 if axis in self.fixed else slice(None, None, moves[axis][1]) for axis in range(self.src.rank))
         added = tuple(None if axis is None else slice(None) for axis in self.axes)
-        return x[walked][added][tuple(slice(len(part)) for part in window)]  # it may exclude an axis added by None
+        return x[walked][added][tuple(slice(len(part)) for part in window)]  # a window may exclude an axis of None

@@ -36,7 +36,7 @@ class Plan:
 
     ``plan(x)`` and ``plan(x, out=y)`` check descriptors and start the kernels: nothing is computed again. A tensor may
     also begin later in its buffer than the planned one, by a multiple of 16 bytes or, on some GPUs, of 64 or 256 (not
-    with the runtime kompute): a plan for offset 0 does for the images of a batch.
+    with the runtime kompute). So one plan, for offset 0, serves all images of a batch.
 
     Example:
         >>> plan = rs.plan_reorder("f32[2,3]", "f32[3,2]", "AB->BA")
@@ -100,7 +100,7 @@ class Plan:
         return self.run(src, out, (of_src, of_dst or 0))
 
     def _start_of(self, desc: TensorDesc, planned: TensorDesc) -> int | None:
-        """How many bytes later ``desc`` is than ``planned``; None: it differs in more, or is not aligned as that."""
+        """How many bytes later ``desc`` is than ``planned``; None: they differ in more, or in alignment."""
         if desc == planned:
             return 0
         alignment = self._steps.limits.window_alignment
@@ -110,7 +110,7 @@ class Plan:
         return nbytes if moved(planned, nbytes) == desc else None
 
     def run(self, src: Tensor, out: Tensor | None, starts: tuple[int, int] = (0, 0)) -> Tensor:
-        """Run the plan without checks, on tensors with the layouts of the plan, each so many bytes later."""
+        """Run the plan without checks, on tensors of its layouts that begin ``starts`` bytes later in their buffers."""
         device = src.device
         result = empty(self._dst, device) if out is None else out
         device.run(self._steps, src.memory, result.memory, starts)
@@ -180,7 +180,7 @@ def _perform_near(
 ) -> Tensor:
     """Perform with the plan for the same layouts near the starts of their buffers: images of a batch share it.
 
-    In one buffer both stay where they are, because a plan depends on what they have in common.
+    If source and result share a buffer, both stay where they are, because the plan depends on how they overlap.
     """
     device, limits = src.device, src.device.limits
     near, near_place, starts = src.desc, place, (0, 0)
@@ -222,10 +222,10 @@ def refuse_out(arguments: Mapping[str, object], src: TensorDesc | str) -> None:
     """Refuse ``out`` among the arguments of a plan; typed dictionaries do not list it.
 
     Raises:
-        DescriptorError: it is there.
+        DescriptorError: the arguments have ``out``.
     """
     if "out" in arguments:
-        raise DescriptorError(f"a plan has no out, for {as_desc(src)}: dst is the layout of it")
+        raise DescriptorError(f"a plan has no out, for {as_desc(src)}: give the layout of out as dst")
 
 
 # All plans are in one cache. Its keys are the values of the arguments, if these values cannot change.
@@ -273,14 +273,14 @@ def plan_near(
     *arguments: object,
     **named: object,
 ) -> tuple[Value, bool]:
-    """``plan_on`` for the layouts ``near`` the starts of their buffers, which the tensors of a batch share, and True.
+    """The plan for the layouts ``near`` the starts of their buffers, which the images of a batch share, and True.
 
-    If that is refused, the plan for the caller's ``own`` layouts, and False: the message is to name them.
+    If these layouts are refused: the plan for the caller's ``own`` layouts, which an error then names, and False.
     """
     try:
         return _kept(device, make, (*near, *arguments), named), True
     except RestrideError:
-        if near == own or _has_iterator((arguments, named)):  # which is used up
+        if near == own or _has_iterator((arguments, named)):  # an iterator was used up by the first call
             raise
     return _kept(device, make, (*own, *arguments), named), False
 
@@ -296,7 +296,7 @@ def out_from_start(out: Out | None, alignment: int) -> tuple[Out | None, int]:
 def _kept(
     device: Device | None, make: Callable[..., Value], arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> Value:
-    """The result of ``make(*arguments, **named)``, from the cache if it is there; ``device`` counts which."""
+    """The result of ``make(*arguments, **named)``, from the cache if it is there; ``device`` counts if it was."""
     key: Any
     try:
         key = make, tuple(named), key_of((*arguments, *named.values()))
@@ -328,7 +328,7 @@ def key_of(value: Any, levels: int = 7) -> Any:
     kind = type(value)
     if kind is TensorDesc:
         return value, value.parts  # equal descriptors may be written differently
-    if kind is Out:  # a list too, but this takes half the time
+    if kind is Out:  # a tuple too, but this takes half the time
         return key_of(value.desc), value.is_shared, value.is_moved
     if isinstance(value, _LISTS):
         if len(value) > _MAX_MEMBERS or not levels:

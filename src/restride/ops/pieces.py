@@ -65,7 +65,7 @@ def concatenated(
         is_new: the axis is inserted, as ``stack`` does.
 
     Raises:
-        DescriptorError: they do not fit together.
+        DescriptorError: the tensors do not fit together.
     """
     device = tensors[0].device
     for place, x in enumerate(tensors):

@@ -161,23 +161,24 @@ class Preprocess(Generic[_Result]):
         letterbox: "center" or "top_left": images keep their aspect, and the rest is ``fill``, as in ``crop_resize``.
         rounding: how the rows and columns of a letterboxed image are rounded, each a product of f64 numbers: "nearest",
             halves to even, as by Ultralytics; "floor", as by YOLOX; "half_up", ``int(x + 0.5)``, as by SAM. With
-            ``shorter``, how the corner of the middle is, where an odd number of rows or columns is cut away: "nearest",
-            as by torchvision's CenterCrop and so OpenAI's CLIP; "floor", as by transformers' image processors.
+            ``shorter``, how the corner of the middle is rounded, if an odd number of rows or columns is cut away:
+            "nearest", as by torchvision's CenterCrop and so OpenAI's CLIP; "floor", as by transformers' image
+            processors.
         fill: the value beside letterboxed images: one element, or one for each channel.
         mode: as in ``resample``.
         antialias: as in ``resample``.
         like: as in ``resample``.
         mean: one number, or one for each channel. Elements become ``(v - mean) / std``. Floats are taken as they are:
-            those of 0 to 255 need a mean and a std in that unit; arrays on the host that are far above it are warned
-            of. u8 and u16 are first divided by 255 or 65535, so that neither is above 1. Images of other types are
-            refused then. None, without ``std``: elements of any type are converted as they are.
+            those of 0 to 255 need a mean and a std in that unit; a warning says if elements of an array on the host are
+            far above it. u8 and u16 are first divided by 255 or 65535, so neither mean nor std may be above 1. Other
+            integers are refused. If ``mean`` and ``std`` are None, elements of any type are converted as they are.
         std: see ``mean``.
         input: what images are: "rgb", pixels [rows, columns, channels] as they are; "bgr", such pixels, whose channels
             are reversed; or "nv12", "nv21", "i420" or "yv12", frames as in ``yuv_to_rgb``.
         matrix: of YUV, as in ``yuv_to_rgb``.
         full_range: of YUV, as in ``yuv_to_rgb``.
-        layout: "NCHW" or "NHWC", the axes of the batch; not only its order in memory, as of the same word in
-            ``crop_resize``, where "NHWC->NCHW" moves axes.
+        layout: "NCHW" or "NHWC", the order of the axes of the batch. (In ``crop_resize`` such a word alone changes the
+            order in memory, and "NHWC->NCHW" moves axes.)
         dtype: element type of the batch. Images of f64 are interpolated in f32 if it is given as "f32".
         depth: how many results of a stream are started before the first of them is taken.
         device: where arrays are uploaded to; default: ``rs.default_device()``.
@@ -267,7 +268,7 @@ class Preprocess(Generic[_Result]):
 
         Args:
             images: each [rows, columns, channels], a frame, or a tuple of a frame's parts as in ``yuv_to_rgb``; arrays
-                or Tensors of one type; with a mean or std and no fill but a preset's, u8 and u16 go together. With
+                or Tensors of one type; with a mean or std, and no fill except a preset's, u8 and u16 may be mixed. With
                 input "rgb" also files, by their paths, their bytes, or objects opened for reading bytes, which
                 ``rs.imread`` reads in mode "rgb". For an iterator see ``stream``.
             out: where to write, packed and of the sizes, type and layout of the result.
@@ -414,7 +415,8 @@ class Preprocess(Generic[_Result]):
     ) -> tuple[int, int, int, int]:
         """The place y0, x0, y1, x1 of an image in the result, centred, if its shorter side becomes ``shorter``.
 
-        480 x 640 becomes 256 x 341, and 224 x 224 has its columns 58 to 282: these are -16, -58, 240, 283.
+        With ``shorter`` 256 and sizes 224 x 224, an image of 480 x 640 becomes 256 x 341, of which the result shows
+        columns 58 to 282: the place is -16, -58, 240, 283.
         """
         rows, columns = (shorter * extent // min(extents) for extent in extents)
         y, x = (-rounded((whole - size) / 2) for whole, size in zip((rows, columns), self._sizes, strict=True))
@@ -574,7 +576,7 @@ def _require_image(desc: TensorDesc, takes: _Accepted, most_axes: int) -> None:
             rule = f"an image must have {count} channels, its last axis, as {name} says: {desc}"
             raise DescriptorError(Message.of(rule, _remedy(desc, count)))
     if desc.sizes[-3] <= MAX_CHANNELS < min(desc.sizes[-2:]):
-        rule = f"an image must have rows, columns and channels, and those of {desc} seem to stand first"
+        rule = f"an image must have rows, columns and channels, and the channels of {desc} seem to stand first"
         raise DescriptorError(Message.of(rule, f": {_CHANNELS_LAST}, puts them last", f": {_PERMUTE} puts them last"))
     _require_type(desc, takes)
 
@@ -604,7 +606,7 @@ def _require_type(desc: TensorDesc, takes: _Accepted) -> None:
 def _require_alike(images: Sequence[Tensor], takes: _Accepted) -> None:
     """Refuse images that cannot share a batch, and an empty list."""
     if not images:
-        raise DescriptorError("images must have one, got none")
+        raise DescriptorError("images must have at least one image, got none")
     first = images[0]
     for place, image in enumerate(images):
         is_of_type = image.dtype == first.dtype or {image.dtype.name, first.dtype.name} <= takes.together

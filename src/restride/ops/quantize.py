@@ -28,9 +28,9 @@ from restride.tensor.tensor import Tensor
 
 
 class Reordering(NamedTuple):
-    """An operation computed by ``reorder``: the result to ask of it.
+    """An operation computed by ``reorder``, and the result to ask of ``reorder``.
 
-    names: the operation's name for an argument, by the name that reorder's errors use. remedy: the end of an error
+    names: for the name of an argument in reorder's errors, the operation's own name of it. remedy: the end of an error
     about the element type.
     """
 
@@ -97,7 +97,7 @@ def quantize(
         zero_point: the same, in values of the result's type.
         dtype: element type of the result; default: that of an array ``zero_point``, of ``out`` or of ``layout``, or u8.
         axis: the axis of ``x`` that scales lie along, also where ``layout`` permutes; negative ones count from the end.
-            As in ONNX it has no effect if none lies along it, as with one number for all.
+            As in ONNX it has no effect if no scale lies along it, such as one number for all.
         block_size: neighbours along ``axis`` that share a scale; None or 0, as in ONNX: no blocks, arrays
             only broadcast.
         saturate: for 8-bit floats: what is too large becomes the largest finite value, rather than infinity or NaN.
@@ -231,7 +231,7 @@ def normalize(
     interleaved u8 to planar f32. Floats take torchvision's two steps, a subtraction and a division in f32, bit for bit.
     Integers are also divided by their type's largest value, as by ``ToTensor``, all in one: ``x / (255 * std) + (-mean
     / std)`` in f32, both constants rounded to f32. For u8 that is within ``2^-22 / std`` of the exact value, as
-    torchvision's three steps are, but not bit for bit the same. ``like`` has the bits of a library's steps, for u8.
+    torchvision's three steps are, but not bit for bit the same. For u8 ``like`` gives the bits of a library's steps.
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.
@@ -245,8 +245,8 @@ def normalize(
         like: the library whose order of operations gives the f32 of u8, bit for bit, by a table of 256 entries for each
             channel (``lookup``): "transformers", the image processors of its PIL backend, which round after 1 / 255,
             the subtraction and the division; "torchvision", those of its torchvision backend, which scale mean and std
-            instead. None: the formula above. Another ``dtype`` is cast from that f32 as numpy casts. f32 has the same
-            bits in both, with and without ``like``.
+            instead. None: the formula above. Another ``dtype`` is cast from that f32 as numpy casts. An ``x``
+            of f32 gives the same bits with either library, and without ``like``.
         out: where to write instead, as in ``reorder``.
 
     Raises:
@@ -372,7 +372,7 @@ def warn_of_unit(x: object, mean: Any, std: Any) -> None:
 
 
 def in_axes_of_result(scales: Numbers, order: Sequence[int]) -> Numbers:
-    """Scales and zero points in the axes of a source; the destination's are permuted as a ``layout`` "A->B" says."""
+    """``scales`` in the axes of a source, those of the destination permuted by ``order``, as of a layout "A->B"."""
 
     def permuted(array: Array | None) -> Array | None:
         if array is None or not array.ndim or array.ndim > len(order):
@@ -389,7 +389,7 @@ def _require_quantized(what: str, dtype: DType) -> None:
 
 def _require_float(function: str, dtype: DType) -> None:
     if not dtype.is_float:
-        raise DescriptorError(f"the result of {function} must be of floats, got {dtype}")
+        raise DescriptorError(f"the result of {function} must be of floats, got {dtype} by dtype, layout or out")
 
 
 def _quantized_type(zero_point: object) -> DType | None:
@@ -459,7 +459,7 @@ def _on_axis(
 
 
 def _require_use_of_axis(axis: SupportsIndex, mean: object, std: object, desc: TensorDesc) -> None:
-    """Require that ``axis`` is the default, or ``mean`` or ``std`` a sequence; one number in it may be that of all."""
+    """Require that ``axis`` is the default, or ``mean`` or ``std`` a sequence, which may have a single number."""
     if integer("axis", axis) == -1:
         return
     size = desc.sizes[_axis(axis, desc)]

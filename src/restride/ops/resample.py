@@ -103,7 +103,7 @@ def resample(
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes. Elements of 64 bits or pred take only mode "nearest"; f64 takes all
-            modes where the result is said to be f32, by ``dtype``, ``layout`` or ``out``: elements are first rounded to
+            modes where the result is to be f32, by ``dtype``, ``layout`` or ``out``: elements are first rounded to
             f32, as by ``reorder``.
         sizes: output size of each of ``axes``.
         scales: output elements for each element of the source; without ``sizes``, these are ``trunc(size * scale)``.
@@ -115,8 +115,8 @@ def resample(
             much of each is covered: 0 1 2 3 4 become 1 and 3, or 0.8 and 3.2. With ``like`` a mode of that library, by
             its name or by the library's own constant.
         coordinates: where an output index reads: "half_pixel", the default, "half_pixel_symmetric",
-            "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn" or "tf_crop_and_resize". They
-            follow ``scales``.
+            "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn" or "tf_crop_and_resize".
+            Positions are computed from ``scales``, if given.
         nearest: how positions are rounded, for mode "nearest" only: "half_up" (default), "round_prefer_floor",
             "round_prefer_ceil", "floor", "ceil".
         cubic_a: the filter's slope at 1, for mode "cubic" only: -0.75 (default) in ONNX and torch, -0.5 in Pillow, and
@@ -130,11 +130,12 @@ def resample(
         input_offsets: DirectML's, one for each axis, in place of ``coordinates``: output o reads at
             ``(o - output_offset) / scale - input_offset``. Default: 1/2.
         output_offsets: see ``input_offsets``. Default: -1/2.
-        recompute_scale_factor: coordinates follow sizes also where ``scales`` are given, like oneDNN's factors.
+        recompute_scale_factor: positions are computed from sizes even if ``scales`` are given, like oneDNN's factors.
         like: "torch", "onnx", "onednn", "directml", "tensorflow", "pillow", "opencv" or "scikit-image": modes, defaults
             and arithmetic are that library's, bit for bit where docs/profiles.md says so. Integers are rounded and
             clamped as the library does, whatever ``rounding`` and ``saturate`` say, and then converted to ``dtype``.
-            "scikit-image" clips sums to the range of ``x``, for which the host reads ``x``; a part is not clipped.
+            "scikit-image" clips sums to the range of ``x``, for which the host reads ``x``; with ``source_sizes`` sums
+            are not clipped.
         window: the part of the output to compute, a slice for each of ``axes``.
         source_sizes: sizes of a whole source, all axes, if ``x`` is only the part of it that ``source_window`` returns.
         layout: of the result, as in ``reorder``; default: "any", the memory order, tiles or blocks of ``x``.
@@ -209,7 +210,7 @@ def resample_backward(
         mode: as in ``resample``; extrapolated outputs contribute no gradient. With ``like``, the rows of weights of the
             library are transposed, as in ``resample`` of floats.
         out: where to write instead, as in ``reorder``.
-        arguments: as in ``resample``, with the same defaults; of ``layout`` and ``dtype`` those of ``grad``.
+        arguments: as in ``resample``, with the same defaults; ``layout`` and ``dtype`` default to those of ``grad``.
 
     Raises:
         DescriptorError: an unknown name, or arguments do not fit each other or ``grad``.
@@ -242,7 +243,7 @@ def source_window(
 
     ``rs.resample(x[part], ..., window=window, source_sizes=x.sizes)``, with ``part`` from this function, is bit for bit
     ``rs.resample(x, ...)[window]``: so an image that does not fit the device can be resampled in parts. With
-    ``like="scikit-image"`` it is that before sums are clipped to the range of ``x``.
+    ``like="scikit-image"`` this holds before sums are clipped to the range of ``x``.
 
     The arguments of ``resample`` that determine the number of outputs and the elements they read are accepted, others
     are not.
@@ -286,8 +287,8 @@ def plan_resample(
 ) -> Plan:
     """The plan of ``rs.resample(x, ...)`` for an ``x`` laid out as ``src``; ``src`` and ``dst`` as in ``plan_reorder``.
 
-    ``plan = rs.plan_resample("u8[1080,1920,3]", None, (224, 224), axes=(0, 1))`` and ``plan(image)``, image by image.
-    The other arguments are those of ``resample``, except ``out``.
+    Plan once, ``plan = rs.plan_resample("u8[1080,1920,3]", None, (224, 224), axes=(0, 1))``; then call ``plan(image)``
+    for each image. The other arguments are those of ``resample``, except ``out``.
 
     Example:
         >>> plan = rs.plan_resample("u8[4,6,3]", None, (2, 3), axes=(0, 1))
@@ -353,7 +354,7 @@ def resolve(src: TensorDesc, request: Request, argument: str = "x", *, in_chain:
         src: the source.
         request: the arguments of the call.
         argument: name of the source in messages.
-        in_chain: the call is one of a chain.
+        in_chain: the call is one operation of an ``rs.Chain``.
 
     Raises:
         DescriptorError, UnsupportedError: as ``resample`` says.
@@ -443,7 +444,7 @@ _MAX_OF_ROW = 1 << 22
 """One output may read at most this many elements along an axis: their weights take 200 MB while they are computed."""
 
 _MAX_WEIGHTS_OF_AXIS = 1 << 29
-"""An axis may have this many weights, if an output reads more than 4 elements: they take 8 s to compute."""
+"""Maximum number of weights of an axis whose outputs read more than 4 elements each: they take 8 s to compute."""
 
 _FEW_TAPS = 4
 """If no output reads more elements than this, an axis is computed in parts, whatever its length."""
@@ -578,7 +579,7 @@ class ClippedPlan(Plan):
 def _range_of(x: Tensor) -> PostOp:
     """The lowest and the highest element, as f32, without those that are NaN, as the bounds of a clip."""
     elements = x.numpy()
-    with np.errstate(over="ignore"):  # an f64 beyond f32 is an infinity, as where it is rounded to be interpolated
+    with np.errstate(over="ignore"):  # an f64 beyond f32 becomes an infinity, as when kernels read it
         low, high = (float(np.float32(end.reduce(elements, axis=None))) for end in (np.fmin, np.fmax))
     return PostOp("clip", low, high) if low <= high else PostOp("clip", -math.inf, math.inf)
 
@@ -608,14 +609,14 @@ def _require_few_weights(resized: Resizing) -> None:
         change = f"{rows.source_size} to {rows.size} elements along axis {axis}"
         if rows.taps > _MAX_OF_ROW:
             raise UnsupportedError(
-                f"an output reads at most {_MAX_OF_ROW} elements along an axis, and {change} is {rows.taps} each: "
-                f"resample it in several steps"
+                f"an output reads at most {_MAX_OF_ROW} elements along an axis, and to resample {change} it would read "
+                f"{rows.taps}: resample in several steps"
             )
         count = part.stop - part.start
         if rows.taps > _FEW_TAPS and count * rows.taps > _MAX_WEIGHTS_OF_AXIS:
             raise UnsupportedError(
-                f"outputs read at most {_MAX_WEIGHTS_OF_AXIS} elements along an axis, all together, and {change} is "
-                f"{rows.taps} each of {count}: resample a window of it at a time"
+                f"outputs read at most {_MAX_WEIGHTS_OF_AXIS} elements along an axis, all together, and to resample "
+                f"{change} each of {count} would read {rows.taps}: resample a window of it at a time"
             )
 
 

@@ -93,12 +93,12 @@ def resize(
     Args:
         image: an array, a Tensor, anything else that ``rs.asarray`` takes; a file, by its path, its bytes, or an object
             opened for reading bytes, read by ``rs.imread``; or a Pillow image, whose palette becomes RGB or RGBA and
-            whose transparent colour becomes alpha, as there.
+            whose transparent colour becomes alpha, as by ``rs.imread``.
         sizes: rows and columns of the result. One number is an error, since libraries do not agree what it means.
         shorter: how long the shorter side becomes, as in torchvision's ``Resize(256)``.
         longer: how long the longer side becomes.
-        fit: rows and columns that the result is as large as fits into, "not_larger".
-        cover: rows and columns that the result covers and is as small as can be, "not_smaller".
+        fit: rows and columns: the result is the largest that fits into them, "not_larger".
+        cover: rows and columns: the result is the smallest that covers them, "not_smaller".
         mode: as in ``resample``.
         like: as in ``resample``; ``antialias`` is then the library's own unless it is given.
         axes: those of rows and columns, where the rule does not find them.
@@ -142,7 +142,7 @@ def resize(
             return resized
         result = image_of(resized.numpy())
         result.info = image.info.copy()
-        if result.mode != image.mode:  # what was said of the old pixels is no longer true, but for their colours
+        if result.mode != image.mode:  # info on the old pixels no longer holds, except on colours
             kept = () if image.mode == "CMYK" else ("icc_profile",)
             result.info = {key: image.info[key] for key in kept if key in image.info}
         return result

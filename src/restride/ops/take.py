@@ -55,13 +55,13 @@ def _from_0(indices: IndexArray, axis: int, size: int) -> IndexArray:
 
 
 def taken_along(x: Tensor, indices: IndexArray, axis: int) -> Tensor:
-    """The tensor whose element at p is the one of ``x`` at p with ``indices[p]`` along ``axis``, bit for bit.
+    """The tensor whose element at p is the element of ``x`` at p, but at ``indices[p]`` along ``axis``, bit for bit.
 
     A take from the buffer as one axis: of f32[2,3]{1,0}, [[2], [0]] along axis 1 are elements 2 and 3 of the buffer.
 
     Args:
         x: a tensor; one of tiles or blocks is copied first.
-        indices: of the sizes of ``x``, but along ``axis``; negative ones count from the end.
+        indices: of the sizes of ``x`` except along ``axis``; negative ones count from the end.
         axis: from 0 on.
 
     Raises:

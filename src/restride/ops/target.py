@@ -26,7 +26,7 @@ from restride.request.arithmetic import Arithmetic, Numbers, arithmetic
 class Out(NamedTuple):
     """A destination that the caller gives.
 
-    is_shared: it is in the source's buffer. is_moved: the caller's begins later in its buffer than ``desc``.
+    is_shared: it is in the source's buffer. is_moved: the caller's tensor begins later in its buffer than ``desc``.
     """
 
     desc: TensorDesc
@@ -51,7 +51,7 @@ PLAIN = Result()
 
 
 class Asked(NamedTuple):
-    """What is asked of a result, with its layout read: once, at the door of an operation.
+    """What is asked of a result, once ``read_layout`` has read the argument ``layout``.
 
     like: the sizes of the result, in the order of its axes. order: its axes, as axes of the operation: (0, 2, 3, 1) for
     "NCHW->NHWC". desc: its layout, unless there is an ``out``. dtype: its element type. converts: ``dtype`` may differ
@@ -84,9 +84,9 @@ def read_layout(
     """What ``layout`` asks of a result with the sizes of ``like``.
 
     Args:
-        like: its sizes, and its element type where neither ``dtype`` nor ``layout`` says one.
+        like: the sizes of the result, and its element type where neither ``dtype`` nor ``layout`` says one.
         layout: as in ``reorder``.
-        dtype: its element type.
+        dtype: element type of the result.
         default: the layout if ``layout`` is None; None: packed, row-major.
         converts: False: the operation keeps the element type, so that ``layout`` must have it.
     """
