@@ -300,7 +300,7 @@ x.export()
 rs.import_memory(photo)
     DescriptorError: exported must be what tensor.export() makes, got ndarray of shape (48, 64, 3)
 rs.import_memory(fd=3)
-    DescriptorError: import_memory needs an Exported, or all of fd, nbytes, desc, ... ; without: ['nbytes', 'desc', 'all
+    DescriptorError: import_memory needs an Exported, or all of fd, nbytes, desc, ... ; missing: ['nbytes', 'desc', 'all
 rs.Device(device=0)
     DescriptorError: a VkDevice of yours needs all of ... rs.Device(selector) chooses a device by number or name
 rs.Device(lock=other)

@@ -493,9 +493,9 @@ def test_a_profile_that_cannot_be_put_together_is_said():
 @pytest.mark.parametrize(
     ("chunks", "message"),
     [
-        ((gama(0),), "its gAMA chunk has 4 bytes and says 0, not 1,000 to 10,000,000 in 4"),
-        ((gama((1 << 32) - 1),), "its gAMA chunk has 4 bytes and says 4294967295"),
-        (((b"gAMA", b"\xff" * 5000),), "its gAMA chunk has 5000 bytes"),
+        ((gama(0),), "its gAMA chunk must be 1,000 to 10,000,000 in 4 bytes, is 0 in 4"),
+        ((gama((1 << 32) - 1),), "its gAMA chunk must be .*, is 4294967295 in 4"),
+        (((b"gAMA", b"\xff" * 5000),), "its gAMA chunk must be .*, is 4294967295 in 5000"),
         (((b"cHRM", bytes(33)),), "its cHRM chunk is damaged: it has 33 bytes, not 32"),
         ((chrm((0,) * 8),), "its cHRM chunk is damaged: no colours have white"),
         ((chrm((31_270, 0, *SRGB_POINTS[2:])),), "its cHRM chunk is damaged"),

@@ -213,7 +213,7 @@ def test_a_program_that_is_killed_while_it_writes_leaves_the_memory_usable(devic
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"fd": None}, r"import_memory needs an Exported, or all of fd, nbytes, .*; without: \['fd'\]"),
+        ({"fd": None}, r"import_memory needs an Exported, or all of fd, nbytes, .*; missing: \['fd'\]"),
         ({"desc": None, "nbytes": None}, r"without: \['nbytes', 'desc'\]"),
         ({"fd": 1.5}, "fd must be an integer, got 1.5"),
         ({"nbytes": "128"}, "nbytes must be an integer, got '128'"),
@@ -238,7 +238,7 @@ def test_wrong_facts_are_refused_by_name(change, match, exported, devices):
 
 @pytest.mark.parametrize("named", [{"fd": 3}, {"offset": 16}, {"dedicated": False}, {"desc": "u8[3]"}])
 def test_an_export_and_its_facts_by_name_are_one_too_many(named, exported):
-    with pytest.raises(rs.DescriptorError, match=r"exported says all of fd, .*: say it, or them by name"):
+    with pytest.raises(rs.DescriptorError, match=r"exported says all of fd, .*: give either it or these by name"):
         rs.import_memory(exported, **named)
 
 

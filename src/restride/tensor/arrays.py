@@ -137,7 +137,7 @@ def asarray(
         own = _own_layout(host, packed)
         if desc != own:
             if copy is False:
-                raise UnsupportedError(f"copy=False: elements that lie as {own} are copied to lie as desc, {desc}")
+                raise UnsupportedError(f"copy=False: elements laid out as {own} need a copy to lie as desc, {desc}")
             copy = True
     device = as_device(device)
     if not copy:
@@ -157,7 +157,7 @@ def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
     require_like(desc, "desc", tensor.desc)
     require_injective(desc, "desc")
     if copy is False:
-        raise UnsupportedError(f"copy=False: elements that lie as {tensor.desc} are copied to lie as desc, {desc}")
+        raise UnsupportedError(f"copy=False: elements laid out as {tensor.desc} need a copy to lie as desc, {desc}")
     return copy_elements(tensor, desc)
 
 
@@ -317,12 +317,13 @@ def _upload(array: Array, packed: TensorDesc, device: Device) -> Tensor:
 
 
 def host_array(value: object, dtype: DType | None = None) -> Array:
-    """``value`` as a plain numpy array, over its own memory if it has any; the array of a DLPack tensor too.
+    """``value`` as a plain numpy array; arrays and DLPack tensors are not copied.
 
     dtype: the type that the elements will have, as in ``restride.arguments.as_numpy``.
 
     Raises:
-        DescriptorError: it is None, a path or bytes, ``as_numpy`` raises it, or its DLPack memory is not on the host.
+        DescriptorError: ``value`` is None, a path, bytes or what ``as_numpy`` refuses, or its DLPack memory is not the
+            host's.
     """
     if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__dlpack__"):
         return array_from_dlpack(value)
@@ -331,7 +332,7 @@ def host_array(value: object, dtype: DType | None = None) -> Array:
             f"array is {len(value)} bytes, not an array: np.frombuffer(raw, np.uint8).reshape(rows, columns, 3) makes "
             f"one; for a frame of video .reshape(rows * 3 // 2, columns)"
         )
-    if is_file(value) and not isinstance(value, bytearray | memoryview):  # of these, numpy makes an array
+    if is_file(value) and not isinstance(value, bytearray | memoryview):  # numpy makes arrays of these
         kind, name = ("file object", "file") if hasattr(value, "read") else ("text", "path")
         raise DescriptorError(
             f"array is the {kind} {value!s:.4096}, not an array: rs.imread({name}) reads an image file, upright, and "

@@ -1,8 +1,7 @@
 """Which colours the numbers of an image file mean, and their conversion to sRGB.
 
-An ICC profile says it, or chunks of a PNG. What a profile calls itself counts for nothing: it is one of sRGB if
-LittleCMS, by the media-relative colorimetric intent, converts a grid of colours to sRGB and changes none by more than 1
-of 255.
+An ICC profile says it, or chunks of a PNG. The name in a profile does not count: a profile is one of sRGB if LittleCMS,
+by the media-relative colorimetric intent, converts a grid of colours to sRGB and changes none by more than 1 of 255.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ ColorSpace: TypeAlias = Literal["RGB", "GRAY", "CMYK"]
 """What the channels of pixels are, beside alpha, by the names of ICC."""
 
 MAX_PROFILE = 1 << 23
-"""Maximum bytes of an ICC profile, with which LittleCMS takes 64 MiB. Those of printers have to 3 MB, others few KB."""
+"""Maximum bytes of an ICC profile, with which LittleCMS takes 64 MiB. Printers' profiles have up to 3 MB,
+others a few KB."""
 
 COLOR_CHUNKS = frozenset((b"cICP", b"sRGB", b"gAMA", b"cHRM"))
 """Chunks of a PNG that say what its colours are, beside the profile in iCCP."""
@@ -35,22 +35,22 @@ _CLASSES = (b"mntr", b"scnr", b"prtr", b"spac")
 _HEADER, _TAG = 128, 12
 """Bytes of the header of an ICC profile, and of a tag in the table after it."""
 _EXACT = 0x100
-"""LittleCMS's flag for no tables in between. By its tables dark greys of a linear profile are wrong by 10 of 255."""
+"""LittleCMS's flag for no tables in between. With tables, dark greys of a linear profile are wrong by 10 of 255."""
 _MAX_TAGS = 100
-"""LittleCMS's own limit."""
+"""Maximum number of tags of a profile: LittleCMS's own limit."""
 
 _UNIT = 100_000
-"""What gAMA and cHRM state the number 1 as."""
+"""The integer that gAMA and cHRM have for the number 1."""
 _SRGB_GAMMA = 45_455
 _GAMMA_TOLERANCE = 455
-"""1 %: the codes of the two gammas then differ by less than 1 of 255."""
+"""A gamma this near to sRGB's, 1 %, counts as sRGB's: codes then differ by less than 1 of 255."""
 _SRGB_POINTS = (31_270, 32_900, 64_000, 33_000, 30_000, 60_000, 15_000, 6_000)
 """x and y of white, red, green and blue, as cHRM states them."""
 _POINT_TOLERANCE = 100
 _LEAST = 1e-6
-"""Smaller determinants and shares are those of colours that lie on one line."""
+"""Primaries lie on one line if their determinant, or the share of one in white, is smaller than this."""
 _MOST = 1 << 15
-"""What a number of ICC does not reach."""
+"""All numbers in an ICC profile are below this."""
 _SRGB_CURVE = (2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045)
 """The numbers of a curve of ICC, (a x + b)^g from d on, and c x below: g, a, b, c, d."""
 _SRGB_CODE_POINTS = bytes((1, 13, 0, 1))
@@ -144,7 +144,7 @@ def _require_whole(profile: bytes) -> str:
 
 
 def _claimed_bytes(profile: bytes, at: int) -> int:
-    """Least bytes of the colours that a tag says it tabulates, which LittleCMS allocates before it reads one."""
+    """Least bytes of the table of colours that a tag announces; LittleCMS allocates them before it reads a colour."""
     kind, inputs, outputs, grid, table = struct.unpack(">4s4xBBB13xI", profile[at : at + 28].ljust(28, b"\0"))
     if kind in (b"mft1", b"mft2"):
         return int(grid**inputs * outputs * int(kind[3:]))
@@ -193,12 +193,12 @@ def _converted(space: ColorSpace, pixels: Array, profile: bytes, intent: int | N
 
 
 def _by_chromaticities(space: ColorSpace, gamma: bytes | None, chromaticities: bytes | None) -> Colors | None:
-    """The colours that gAMA and cHRM say. The curve or the primaries that are not said are those of sRGB."""
+    """The colours that gAMA and cHRM say; None: sRGB's. A curve or primaries that they do not say are sRGB's."""
     exponent, points = _SRGB_GAMMA, _SRGB_POINTS
     if gamma is not None:
         exponent = int.from_bytes(gamma[:4], "big")
         if len(gamma) != 4 or not _UNIT // 100 <= exponent <= _UNIT * 100:
-            raise ValueError(f"its gAMA chunk has {len(gamma)} bytes and says {exponent}, not 1,000 to 10,000,000 in 4")
+            raise ValueError(f"its gAMA chunk must be 1,000 to 10,000,000 in 4 bytes, is {exponent} in {len(gamma)}")
     if chromaticities is not None and space != "GRAY":
         if len(chromaticities) != 32:
             raise ValueError(f"its cHRM chunk is damaged: it has {len(chromaticities)} bytes, not 32")

@@ -59,8 +59,8 @@ class Device:
         queue: the ``VkQueue``, of that device.
         queue_family: the number of the queue's family, which must compute.
         lock: a context manager, such as ``threading.Lock()``, that restride enters around each use of the queue, each
-            time anew; yours is to enter it around your own, and inside neither to call restride, nor to wait for a
-            thread that does, nor to drop a device that is open: ``timeout`` does not count the wait for it. None: only
+            time anew. Your program must enter it around its own uses, and meanwhile neither call restride, nor wait for
+            a thread that does, nor drop an open device. ``timeout`` does not count the wait for the lock. None: only
             restride uses the queue.
 
     Example:
@@ -78,8 +78,8 @@ class Device:
     Raises:
         DeviceNotFound: no Vulkan loader, no driver, or no such device.
         DescriptorError: an unknown runtime, a limit that is not positive, a ``manager`` that is none or is on another
-            device, handles of which one is missing, null, two at once or not the instance's, or a ``lock`` that is
-            none. Nothing tells whether a device or queue is what the number says.
+            device, handles of which one is missing, null, equal to another or not of the instance, or a ``lock``
+            that is none. Whether the number of a device or queue is that of one cannot be checked.
         UnsupportedError: the runtime is ``"kompute"`` and the package ``kp`` is not installed, or your device or queue
             lacks what ``rs.device_requirements()`` asks for.
     """
@@ -334,7 +334,7 @@ def device_over_manager() -> Device:
     opened = [device for device in _over_managers if not device.is_closed]
     if len(opened) != 1:
         raise DescriptorError(
-            f"a kp tensor lies on its Manager, and {len(opened)} devices over one are open: "
+            f"a kp tensor needs the device over its Manager, and {len(opened)} devices over one are open: "
             "device=rs.Device(manager=...) says which"
         )
     return opened[0]
@@ -349,7 +349,7 @@ _counting = threading.Lock()  # of the plans of all devices
 def default_device() -> Device:
     """The device of operations that name none: set by ``set_default_device``, or opened at first use.
 
-    The latter is opened again if it was closed. A device that was set is not replaced: operations on a closed one fail.
+    A device opened at first use is opened again if it was closed. A device that was set is not: operations then fail.
 
     Raises:
         DeviceNotFound: see ``Device()``.
@@ -390,7 +390,7 @@ def set_default_device(device: Device | None) -> None:
 
 
 def opened_by_name(value: object) -> str:
-    """Advice for what stands where a ``Device`` belongs, such as its name."""
+    """Advice for a value that was given in place of a ``Device``, such as its name."""
     selector = shown(value) if isinstance(value, str | int) else "'part of its name'"
     return f"rs.Device({selector}) opens one, and rs.devices() lists them"
 

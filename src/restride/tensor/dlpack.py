@@ -131,7 +131,7 @@ def device_type(producer: Any) -> int:
     """The DLPack type of the device that holds ``producer``.
 
     Raises:
-        DescriptorError: the producer has no ``__dlpack_device__``, or no memory.
+        DescriptorError: the producer has no ``__dlpack_device__``, or refuses.
     """
     try:
         return int(producer.__dlpack_device__()[0])
@@ -140,7 +140,7 @@ def device_type(producer: Any) -> int:
             f"{type(producer).__name__} has no __dlpack_device__, so it is no DLPack tensor"
         ) from error
     except _REFUSALS as error:
-        raise DescriptorError(f"{type(producer).__name__} has no memory to hand out: {error}") from error
+        raise DescriptorError(f"{type(producer).__name__} refuses to say where its memory is: {error}") from error
 
 
 def array_from_dlpack(producer: Any, stream: int | None = None) -> Array:

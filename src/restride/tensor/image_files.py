@@ -96,7 +96,7 @@ def read_png(file: BinaryIO) -> Png:
         if kind == b"fcTL" and b"IDAT" not in chunks and content[4:20] != chunks[b"IHDR"][:8] + bytes(8):
             raise ValueError("it is damaged, the first frame of its animation has not the size of the image")
         chunks[kind] = bytes(content)
-        if kind in COLOR_CHUNKS and b"IDAT" not in chunks:  # where it has no meaning, readers ignore it
+        if kind in COLOR_CHUNKS and b"IDAT" not in chunks:  # readers ignore it after the pixels
             colors[kind] = chunks[kind]
         last = kind
     if not data.is_whole:
@@ -221,8 +221,8 @@ Pillow and the result then take 32 MiB."""
 class Jpeg(NamedTuple):
     """The sizes in the header of a JPEG, and how many bytes to give a decoder at once.
 
-    With Huffman codes they are 0: as many as the decoder likes. With arithmetic coding they are all of them, because
-    libjpeg cannot stop at the end of a block and continue.
+    With Huffman codes ``at_once`` is 0: as many bytes as the decoder likes. With arithmetic coding it is all bytes of
+    the file, because libjpeg cannot stop at the end of a block and continue.
     """
 
     rows: int
@@ -295,7 +295,7 @@ def _next_marker(file: BinaryIO) -> int:
         if found:
             file.seek(found.end() - len(block), 1)
             return block[found.end() - 1]
-        file.seek(-1, 1)  # it may be the first byte of a marker
+        file.seek(-1, 1)  # the last byte may be the first one of a marker
         size = _BLOCK
     raise ValueError("it is damaged, it ends before its end marker (EOI)")
 

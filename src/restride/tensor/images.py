@@ -47,7 +47,7 @@ READ_FORMATS = IMAGE_FORMATS | {".webp": "WEBP", ".bmp": "BMP", ".tif": "TIFF", 
 _READ = tuple(dict.fromkeys(READ_FORMATS.values()))
 
 _BOMB = 2
-"""Pillow decodes images to so many times ``PIL.Image.MAX_IMAGE_PIXELS``, with a warning from 1 on."""
+"""Pillow decodes images of up to this many times ``PIL.Image.MAX_IMAGE_PIXELS``, with a warning from 1 on."""
 
 _T = TypeVar("_T")
 
@@ -59,7 +59,7 @@ _JPEG_QUALITY = 95
 _MAX_JPEG_SIDE = 65_500
 """Maximum width and height of a JPEG in pixels: libjpeg's own limit."""
 _MAX_DEEP_SIDE = 1_000_000
-"""The same of a PNG of 16-bit colours: libpng's own limit."""
+"""The same maximum for a PNG of 16-bit colours: libpng's own limit."""
 
 
 @check_keywords
@@ -71,7 +71,7 @@ def imread(file: ImageFile, mode: ImageMode | None = None) -> Array:
     becomes alpha: 0 where all bits of a pixel equal it, elsewhere the greatest element. Palettes become RGB, or RGBA if
     the palette has transparency; CMYK becomes RGB. No device is needed.
 
-    The formats are PNG, JPEG, WebP, BMP, TIFF and GIF; the first picture of several. TIFF and BigTIFF are read by
+    The formats are PNG, JPEG, WebP, BMP, TIFF and GIF; of several pictures the first. TIFF and BigTIFF are read by
     tifffile, of the types u8 to u64, s8 to s64 and f16 to f64: without compression, or with deflate or PackBits, and
     with the extra ``codecs`` with LZW, fax, JPEG, JPEG 2000, PNG, WebP, ZSTD or LZMA. One bit a sample becomes 0 and
     255; other numbers of bits that are no type become the next larger type, with the values as they are stored.
@@ -120,7 +120,7 @@ def decode_image(
 ) -> _T:
     """Open and check an image, and return what ``decode`` makes of it, of its file and, for a PNG, of its chunks.
 
-    of_tiff: what makes it of a TIFF, in place of ``decode``; None: Pillow reads TIFF too, after the same check.
+    of_tiff: the function that decodes a TIFF, in place of ``decode``; None: Pillow reads it too, after the same check.
 
     Raises:
         OSError, DescriptorError, ImportError: as of ``imread``.
@@ -241,7 +241,7 @@ def _checked(opened: Any, file: BinaryIO) -> Png | None:
 
 @contextmanager
 def _damage() -> Iterator[None]:
-    """A ``with`` block in which Pillow opens or decodes: what it cannot is damaged."""
+    """A ``with`` block in which Pillow opens or decodes; if it cannot, a ValueError says that the file is damaged."""
     try:
         yield
     except Exception as error:
@@ -270,7 +270,7 @@ def _of_tiff(mode: ImageMode | None, picture: PagePixels, file: BinaryIO) -> Arr
     foreign = _foreign(mode, file, picture.space, picture.profile, {})
     if foreign is None:
         return pixels
-    # The profile of inks is of these, not of the RGB that is made of them.
+    # The profile of a CMYK image describes its inks, not the RGB that is made of them.
     return _in_srgb(picture.space, picture.samples if picture.space == "CMYK" else pixels, picture.bits, foreign)
 
 
@@ -280,7 +280,7 @@ def _decoded(mode: ImageMode | None, opened: PillowImage, file: BinaryIO, png: P
     if mode is None:
         return _deep(opened, file) if png is not None and _is_deep(png) else _pixels(opened, png)
     space = _space_of(opened, png)
-    # What a reader of Pillow could not put together is None.
+    # Pillow gives None for a profile whose parts it could not put together.
     profile = (opened.info["icc_profile"] or b"") if "icc_profile" in opened.info else None
     foreign = _foreign(mode, file, space, profile, {} if png is None else png.colors)
     if foreign is None:
@@ -295,7 +295,7 @@ def _foreign(
     """The colours that mode "srgb" converts; None: they are sRGB's, or the mode is "rgb", which warns of others.
 
     Raises:
-        ValueError: mode "srgb" is to convert colours of which it is not known what they are.
+        ValueError: mode "srgb", and it is not known what the colours are.
     """
     name = getattr(file, "name", "an image")
     try:
@@ -521,8 +521,8 @@ def require_holds(kind: str, dtype: np.dtype[np.generic], sizes: tuple[int, ...]
     """Check that a file of this format can hold elements of ``dtype`` in ``sizes``.
 
     Raises:
-        DescriptorError: it cannot.
-        MissingPackage: imagecodecs, which writes them, is not installed.
+        DescriptorError: the format cannot hold them.
+        MissingPackage: imagecodecs, which writes 16-bit colours, is not installed.
     """
     channels = sizes[2] if len(sizes) == 3 else 1
     if not (dtype == np.uint8 or (kind == "PNG" and dtype == np.uint16)):

@@ -30,7 +30,7 @@ METHODS: dict[str, Callable[..., Any]] = {}
 """Functions that methods of Tensor call and that higher modules register: reorder, assign, equal, html, namespace."""
 
 _SMALL = 1 << 20
-"""Bytes of results for which there is room, whatever the process keeps of larger ones."""
+"""Smaller results, in bytes, come from numpy: there is room for them, however much memory ``HOST_MEMORY`` keeps."""
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 
@@ -415,7 +415,10 @@ class Tensor:
         kind, number = home if dl_device is None else dl_device
         is_known = kind == CUDA or (kind, number) == (CPU, 0)
         if not is_known or (stream is not None and CUDA not in (kind, home[0])):
-            raise BufferError(f"{self!r} hands out memory of the host, without a stream, or of CUDA")
+            raise BufferError(
+                f"{self!r} hands out memory of the host, without a stream, or of CUDA, not of device {(kind, number)} "
+                f"with stream {stream}"
+            )
         if kind == CPU and copy is False and self._is_reversed():
             raise BufferError(
                 f"copy=False: torch ends the process at negative strides; numpy(copy=False) has them, for {self.desc}"
@@ -610,8 +613,8 @@ def import_memory(
     device: ``wait()`` between work on the one and on the other.
 
     Args:
-        exported: what ``tensor.export()`` made in this process. It stays the caller's, who closes it; else the next
-            nine say the same by name.
+        exported: what ``tensor.export()`` made in this process; the caller still closes it. None: the next nine
+            arguments say the same by name.
         fd: an open file descriptor, as this process received it (``VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT``). It
             is duplicated: the caller keeps it and may close it at once.
         nbytes: size of the buffer, a multiple of 16.
@@ -654,12 +657,12 @@ def import_memory(
         named = [name for name, value in given.items() if value is not None]
         if named or offset != 0 or dedicated is not True:
             raise DescriptorError(
-                f"exported says all of {', '.join([*given, 'offset', 'dedicated'])}: say it, or them by name"
+                f"exported says all of {', '.join([*given, 'offset', 'dedicated'])}: give either it or these by name"
             )
         return import_memory(fd=exported.fd, **exported.fields(), device=device)  # type: ignore[arg-type] # by name
     missing = [name for name, value in given.items() if value is None]
     if missing or desc is None:
-        raise DescriptorError(f"import_memory needs an Exported, or all of {', '.join(given)}; without: {missing}")
+        raise DescriptorError(f"import_memory needs an Exported, or all of {', '.join(given)}; missing: {missing}")
     layout, device = as_desc(desc), as_device(device)
     with ErrorContext(layout):
         memory = ExternalMemory(

@@ -32,10 +32,10 @@ VALUES = ("MINISBLACK", "RGB", "MASK", "LINEAR_RAW", "DEPTH_MAP")
 """Photometric interpretations whose elements are values of brightness or of colours as they are stored."""
 
 _COLORS = {**dict.fromkeys((*VALUES, "MINISWHITE", "PALETTE"), 1), "RGB": 3, "SEPARATED": 4}
-"""Photometric interpretations that are read whole, and how many samples of a pixel they are about."""
+"""Photometric interpretations of whole images that are read, and how many samples of a pixel are colours."""
 
 _SPACES: dict[str, ColorSpace] = {"SEPARATED": "CMYK", "RGB": "RGB", "PALETTE": "RGB"}
-"""What the pixels of a photometric interpretation become, where it is not grey."""
+"""What the pixels of a photometric interpretation become, if not grey."""
 
 _FLIPPED = {"rows": (3, 4, 6, 7), "columns": (2, 3, 7, 8)}
 """Orientations in which the stored rows, or columns, have reverse order."""
@@ -56,7 +56,7 @@ _DEFLATE, _FAX = (8, 32946), (2, 3, 4)
 _JPEG = (6, 7, 33007, 34892)
 
 _EXPANSION = {5: 2560, 34925: 8192, 34926: 32768, 50000: 32768}
-"""Maximum bytes that one byte expands to, where it is more than of deflate: in LZW, strings of 3,838 bytes by 12 bits;
+"""Maximum bytes that one byte expands to, where deflate has fewer: in LZW, strings of 3,838 bytes by 12 bits;
 in LZMA, repeats of 273 bytes by 0.3 bits; in zstd, blocks of 128 KiB by 4 bytes."""
 
 _READ_TAGS = frozenset((
@@ -65,7 +65,7 @@ _READ_TAGS = frozenset((
     *("BitsPerSample", "SampleFormat", "FillOrder", "PlanarConfiguration", "PhotometricInterpretation", "ColorMap"),
     *("InkSet", "Compression", "Predictor", "JPEGTables"),
 ))  # fmt: skip
-"""Tags without which the elements of a page would be read as others, as tifffile names them."""
+"""Tags, by tifffile's names, without which the elements of a page would be read wrongly."""
 
 _TYPE_SIZES = (0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8)
 """Bytes of a value of each type of a tag."""
@@ -117,7 +117,7 @@ class PagePixels(NamedTuple):
     Attributes:
         space: what the first samples of a pixel are; inks are as they are stored.
         extras: how many samples follow them.
-        has_alpha: the first of those is alpha.
+        has_alpha: the first of the extras is alpha.
         bits: those of a sample in the file.
         profile: the ICC profile.
     """
@@ -136,7 +136,7 @@ class PagePixels(NamedTuple):
         return np.concatenate([_rgb_of_inks(self.samples[..., :4]), self.samples[..., 4:]], -1)
 
     def colors(self) -> Array:
-        """Grey or RGB alone, of 8 bits if they are stored in a number of bits that is no type, or are RGB of 16.
+        """The grey or RGB samples alone; as 8 bits if no type has their number of bits, or if they are RGB of 16 bits.
 
         Raises:
             ValueError: there are other samples than alpha.
@@ -171,7 +171,7 @@ def first_page(file: BinaryIO) -> Iterator[Page]:
 
     _require_tags(file)
     file.seek(0)
-    # What these formats of microscopes do beyond TIFF reads more than a page.
+    # For these formats of microscopes, which go beyond TIFF, tifffile would read more than a page.
     with TiffFile(file, name="", is_lsm=False, is_ndpi=False, is_scanimage=False) as opened:
         try:
             page = opened.pages.first
@@ -226,7 +226,7 @@ def _require_tags(file: BinaryIO) -> None:
 def kind_of(page: Page) -> str:
     """The name of a page's photometric interpretation, RGB for YCbCr that JPEG decodes to RGB.
 
-    Where no tag says it, it is what libtiff takes it for.
+    Where no tag says it, the name is that of what libtiff assumes.
     """
     kind = str(getattr(page.photometric, "name", page.photometric))
     if "PhotometricInterpretation" not in page.tags and page.photometric == 0:
@@ -259,7 +259,7 @@ def swaps(orientation: int) -> bool:
 
 
 def upright(stored: Array, orientation: int) -> Array:
-    """Rows and columns, and what follows them, turned as an orientation says; one that is none of 1 to 8 turns none."""
+    """Rows and columns, and what follows them, turned as an orientation says; a number outside 1 to 8 turns nothing."""
     flipped_rows, flipped_columns = flips(orientation)
     turned = stored[:: -1 if flipped_rows else 1, :: -1 if flipped_columns else 1]
     return turned.swapaxes(0, 1) if swaps(orientation) else turned
@@ -269,7 +269,7 @@ def upright(stored: Array, orientation: int) -> Array:
 
 
 def _samples_in_webp(data: bytes) -> int:
-    """Those of one channel, by the first chunk of a WebP file. Source: RFC 9649, 2.5 to 2.7."""
+    """The number of samples of one channel, by the first chunk of a WebP file. Source: RFC 9649, 2.5 to 2.7."""
     kind = data[12:16]
     if kind == b"VP8X":
         return (int.from_bytes(data[24:27], "little") + 1) * (int.from_bytes(data[27:30], "little") + 1)
@@ -281,9 +281,10 @@ def _samples_in_webp(data: bytes) -> int:
 
 
 def _samples_in_jpeg_2000(data: bytes) -> int:
-    """Those of the codestream, which the file begins with, or which is the content of its first box jp2c.
+    """The number of samples of all components, by the header of the codestream.
 
-    Other boxes are passed over: they may hold any bytes. Source: ISO/IEC 15444-1, I.4.
+    The file begins with the codestream, or has it in its first box jp2c. Other boxes are passed over: they may hold any
+    bytes. Source: ISO/IEC 15444-1, I.4.
 
     Raises:
         ValueError: there is no codestream.
@@ -309,7 +310,7 @@ _HEADERS: dict[int, Callable[[bytes], int]] = {
     34933: lambda png: math.prod(struct.unpack_from(">II", png, 16)),
     **dict.fromkeys((33003, 33004, 33005, 34712), _samples_in_jpeg_2000),
 }
-"""Compressions whose strips and tiles have own headers, and what reads there how many samples one has."""
+"""For compressions whose strips and tiles have headers: the function that reads the number of samples from one."""
 
 _BOUNDED = frozenset((*_PLAIN, *_FAX, *_EXPANSION, *_HEADERS))
 """Compressions that are read. Others that tifffile undoes, such as LERC and JPEG XL, have own headers, unknown here,
@@ -320,8 +321,8 @@ def require_codec(page: Page) -> None:
     """Check that the page's compression can be undone here, and that this takes no more memory than the page says.
 
     Raises:
-        MissingPackage: imagecodecs is not installed, and it needs that.
-        UnsupportedError: it is none of ``_BOUNDED``.
+        MissingPackage: imagecodecs is not installed, and the page needs it.
+        UnsupportedError: the compression is none of ``_BOUNDED``.
     """
     name = getattr(page.compression, "name", page.compression)
     if page.compression not in _BOUNDED:
@@ -336,7 +337,7 @@ def require_codec(page: Page) -> None:
 def require_parts(page: Page) -> None:
     """Check that the file has all strips or tiles of a page: tifffile reads zeros where they are missing.
 
-    Those with offset 0 and count 0 are not stored; this is legal, and they read as zero.
+    Strips or tiles with offset 0 and count 0 are not stored; this is legal, and they read as zero.
 
     Raises:
         ValueError: one is missing or empty, or ends behind the end of the file.
@@ -357,10 +358,10 @@ def require_parts(page: Page) -> None:
 
 
 def require_room(page: Page, stored: int, parts: int = 1) -> None:
-    """Check that ``stored`` bytes may hold as many strips or tiles of a page, whole ones.
+    """Check that ``stored`` bytes may hold ``parts`` whole strips or tiles of a page.
 
     Raises:
-        ValueError: the compression does not make so much of them.
+        ValueError: the compression cannot expand these bytes to so many.
     """
     samples = page.samplesperpixel if page.planarconfig == 1 else 1
     rows = page.tilelength * page.tiledepth if page.is_tiled else page.rowsperstrip
@@ -383,7 +384,7 @@ def _bits_of(page: Page) -> int:
 
 
 class _Guarded:
-    """The function of tifffile that decodes a strip or tile of a page, which has its own header checked before."""
+    """The function of tifffile that decodes a strip or tile of a page, after a check of the header inside it."""
 
     def __init__(self, page: Page) -> None:
         self._decode = page.decode
@@ -422,7 +423,7 @@ def _swaps_24_bits(order: str) -> bool:
 
 
 def guard(page: Page) -> None:
-    """Have the own header of each strip or tile checked before tifffile decodes it, by whichever way it is read."""
+    """Check the header inside each strip or tile before tifffile decodes it, whichever way it is read."""
     if not isinstance(page.decode, _Guarded):
         page.decode = _Guarded(page)
 
@@ -435,10 +436,10 @@ def read_page(page: Page, most_pixels: float = math.inf) -> PagePixels:
 
     Args:
         page: of tifffile, from ``first_page``.
-        most_pixels: what it may have.
+        most_pixels: maximum number of pixels.
 
     Raises:
-        MissingPackage: imagecodecs is not installed, and it needs that.
+        MissingPackage: imagecodecs is not installed, and the page needs it.
         UnsupportedError: it has elements, a photometric interpretation or a compression that is not read.
         ValueError: it is damaged, or its file is too short for it.
     """
@@ -498,7 +499,7 @@ def require_page(page: Page, most_pixels: float = math.inf) -> None:
             f"{most_pixels} before it takes them for a decompression bomb"
         )
     require_parts(page)
-    # Parts may be shared, but a file has no more bytes than it has.
+    # Strips may share bytes, so their counts may add up to more than the file has.
     require_room(page, min(sum(page.databytecounts), page.parent.filehandle.size), math.prod(page.chunked))
 
 
@@ -523,7 +524,7 @@ def _require_read(page: Page, kind: str) -> None:
     """Check that the photometric interpretation of a page has a meaning here, for elements of its type."""
     if kind not in _COLORS or (kind == "SEPARATED" and page.tags.valueof("InkSet", default=1) != 1):
         raise UnsupportedError(
-            f"TIFF with the photometric interpretation {kind} is not read, of {tuple(_COLORS)} it is"
+            f"TIFF with the photometric interpretation {kind} is not read, only those of {tuple(_COLORS)} are"
         )
     if isinstance(page.bitspersample, tuple):
         raise UnsupportedError(f"TIFF with samples of {page.bitspersample} bits, not all alike, is not read")
