@@ -68,7 +68,7 @@ UNSUPPORTED = {
     "plan of area": ("rs.plan_resample('f32[1,100000000]', None, (1, 3), mode='area')", TAPS),
     "area, many outputs": (
         "rs.resample(one.broadcast_to((1, 10**12)), (1, 10**8), mode='area')",
-        ("at most 536870912 elements along an axis", "10000 each of 100000000"),
+        ("at most 536870912 elements along an axis", "10000 for each of 100000000"),
     ),
     "like, shrunk": (f"rs.resample({LONG}, (1, 3), like='pillow')", (*LIKE, "100000000 to 3")),
     "like, a window of 10^9": ("rs.resample(grey, (10**9, 3), like='pillow', window=(slice(2), None))", LIKE),

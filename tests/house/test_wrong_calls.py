@@ -282,7 +282,7 @@ rs.resize(photo.astype(np.float64), (24, 32))
 rs.resize(photo.astype(np.int64), (24, 32))
     UnsupportedError: elements of type s64 are not interpolated, t ... are; x.astype('float32') converts, and ... every
 rs.crop_resize(photo.astype(np.int64), [(0, 0, 9, 9)], (4, 4), axes=(0, 1))
-    UnsupportedError: mode 'linear' of crop_resize has the element ... not s64; x.astype('float32') converts, for s64
+    UnsupportedError: mode 'linear' of crop_resize takes the element ... not s64; x.astype('float32') converts, for s64
 rs.resample_backward(photo.astype(np.float64), (24, 32), axes=(0, 1))
     UnsupportedError: grad must be f32, f16, bf16, not f64; grad.astype('float32') converts, for f64[48,64,3]{2,1,0}
 rs.compat.cv2.resize(photo.astype(np.int64), (4, 4))
@@ -300,7 +300,7 @@ x.export()
 rs.import_memory(photo)
     DescriptorError: exported must be what tensor.export() makes, got ndarray of shape (48, 64, 3)
 rs.import_memory(fd=3)
-    DescriptorError: import_memory needs an Exported, or all of fd, nbytes, desc, ... ; missing: ['nbytes', 'desc', 'all
+    DescriptorError: import_memory needs an Exported, or all of fd, nbytes, desc, ... ; without: ['nbytes', 'desc', 'all
 rs.Device(device=0)
     DescriptorError: a VkDevice of yours needs all of ... rs.Device(selector) chooses a device by number or name
 rs.Device(lock=other)

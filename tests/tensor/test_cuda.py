@@ -307,7 +307,7 @@ def test_a_copy_of_what_comes_back_is_the_devices_own(device):
     for copy in copies:
         assert copy.memory is not x.memory
         assert_equal(copy.numpy(), X)
-    with pytest.raises(rs.UnsupportedError, match="copy=False: elements that lie as"):
+    with pytest.raises(rs.UnsupportedError, match="copy=False: elements laid out as"):
         rs.asarray(theirs, "f32[6,40,5]{0,1,2}", copy=False)
     with open_device("vulkan") as other, pytest.raises(rs.DescriptorError, match="lies on another device"):
         rs.asarray(theirs, device=other, copy=False)

@@ -127,7 +127,7 @@ def test_empty_arrays_have_nothing_to_share(device):
 
 def test_a_descriptor_is_a_contradiction_only_where_it_needs_a_copy(device):
     assert address(rs.asarray(X, "f32[50,40,30]", device, copy=False).numpy(copy=False)) == address(X)
-    with pytest.raises(rs.UnsupportedError, match=r"copy=False: elements that lie as f32.*\{0,1,2\}"):
+    with pytest.raises(rs.UnsupportedError, match=r"copy=False: elements laid out as f32.*\{0,1,2\}"):
         rs.asarray(X, "f32[50,40,30]{0,1,2}", device, copy=False)
     tensor = rs.asarray(X, "f32[50,40,30]{0,1,2}", device, copy=None)
     assert tensor.desc.minor_to_major == (0, 1, 2)

@@ -213,7 +213,7 @@ def test_a_program_that_is_killed_while_it_writes_leaves_the_memory_usable(devic
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"fd": None}, r"import_memory needs an Exported, or all of fd, nbytes, .*; missing: \['fd'\]"),
+        ({"fd": None}, r"import_memory needs an Exported, or all of fd, nbytes, .*; without: \['fd'\]"),
         ({"desc": None, "nbytes": None}, r"without: \['nbytes', 'desc'\]"),
         ({"fd": 1.5}, "fd must be an integer, got 1.5"),
         ({"nbytes": "128"}, "nbytes must be an integer, got '128'"),

@@ -609,14 +609,14 @@ def _require_few_weights(resized: Resizing) -> None:
         change = f"{rows.source_size} to {rows.size} elements along axis {axis}"
         if rows.taps > _MAX_OF_ROW:
             raise UnsupportedError(
-                f"an output reads at most {_MAX_OF_ROW} elements along an axis, and to resample {change} it would read "
-                f"{rows.taps}: resample in several steps"
+                f"an output reads at most {_MAX_OF_ROW} elements along an axis, and {change} would read {rows.taps} "
+                f"for each: resample it in several steps"
             )
         count = part.stop - part.start
         if rows.taps > _FEW_TAPS and count * rows.taps > _MAX_WEIGHTS_OF_AXIS:
             raise UnsupportedError(
-                f"outputs read at most {_MAX_WEIGHTS_OF_AXIS} elements along an axis, all together, and to resample "
-                f"{change} each of {count} would read {rows.taps}: resample a window of it at a time"
+                f"all outputs together read at most {_MAX_WEIGHTS_OF_AXIS} elements along an axis, and {change} would "
+                f"read {rows.taps} for each of {count}: resample a window of it at a time"
             )
 
 

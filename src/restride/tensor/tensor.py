@@ -662,7 +662,7 @@ def import_memory(
         return import_memory(fd=exported.fd, **exported.fields(), device=device)  # type: ignore[arg-type] # by name
     missing = [name for name, value in given.items() if value is None]
     if missing or desc is None:
-        raise DescriptorError(f"import_memory needs an Exported, or all of {', '.join(given)}; missing: {missing}")
+        raise DescriptorError(f"import_memory needs an Exported, or all of {', '.join(given)}; without: {missing}")
     layout, device = as_desc(desc), as_device(device)
     with ErrorContext(layout):
         memory = ExternalMemory(
