@@ -296,7 +296,7 @@ rs.yuv_to_rgb(photo)
 rs.empty((4, 4))
     DescriptorError: desc must be a TensorDesc or its text, such as 'f32[2,3]', got (4, 4)
 x.export()
-    UnsupportedError: a memory of 9216 bytes was not allocated as shareable: rs.empty(desc, shareable=True) is
+    UnsupportedError: a memory of 9216 bytes was not allocated as shareable: use rs.empty(desc, shareable=True)
 rs.import_memory(photo)
     DescriptorError: exported must be what tensor.export() makes, got ndarray of shape (48, 64, 3)
 rs.import_memory(fd=3)
@@ -304,7 +304,7 @@ rs.import_memory(fd=3)
 rs.Device(device=0)
     DescriptorError: a VkDevice of yours needs all of ... rs.Device(selector) chooses a device by number or name
 rs.Device(lock=other)
-    DescriptorError: lock is of the queue of a VkDevice of yours, and none is given
+    DescriptorError: lock is of the queue of a VkDevice of yours, and no VkDevice is given
 rs.asarray([[1, 2], [3]])
     DescriptorError: array of type list is not one that numpy takes: setting an array element with a sequence
 rs.imwrite("x.png", np.zeros((4, 4, 3), np.float32))

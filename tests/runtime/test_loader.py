@@ -170,7 +170,7 @@ BROKEN = {
     "text": "invalid ELF header",
     "no function": "has no function vkGetInstanceProcAddr",
     "no devices": "has no function vkGetDeviceProcAddr",
-    "vkEnumerateInstanceVersion": "has no function vkEnumerateInstanceVersion, which those of Vulkan 1.1 have",
+    "vkEnumerateInstanceVersion": "has no function vkEnumerateInstanceVersion, which loaders since 1.1 have",
     "vkEnumerateInstanceExtensionProperties": "has no function vkEnumerateInstanceExtensionProperties",
     "vkCreateInstance": "has no function vkCreateInstance",
     "all": "has no function vkEnumerateInstanceVersion",

@@ -44,20 +44,20 @@ READABLE = {
 HARMFUL = {
     "a list": (b"[1, 2]", "is no JSON object"),
     "a list as section": (b'{"ICD": [{"library_path": "x"}]}', "has no library_path in a section ICD"),
-    "a number as library": (b'{"ICD": {"library_path": 5}}', "has the library_path '5'"),
+    "a number as library": (b'{"ICD": {"library_path": 5}}', "has a library_path that is no path, '5'"),
     "nested": (b'{"a":' * 200_000, "is nested too deeply"),
     "large": (b" " * (1 << 20) + GOOD, "has more than 1 MiB"),
 }
 HARMFUL_LAYERS = {
     "a list": ([1], "has a layer that is no JSON object"),
-    "a number as name": ({**LAYER, "name": 5}, "has the name 5"),
+    "a number as name": ({**LAYER, "name": 5}, "has a layer whose name is no text, 5"),
     "a list as variables": (
         {**LAYER, "enable_environment": ["A"]},
-        "has no JSON object of texts as enable_environment",
+        "has a layer whose enable_environment is no JSON object of texts",
     ),
     "a number as variable": (
         {**LAYER, "disable_environment": {"A": 1}},
-        "has no JSON object of texts as disable_environment",
+        "has a layer whose disable_environment is no JSON object of texts",
     ),
 }
 

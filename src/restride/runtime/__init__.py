@@ -76,17 +76,19 @@ def open_runtime(
 
     Raises:
         DescriptorError: an unknown runtime, a limit that is not positive, a manager on another device or runtime, or
-            handles that are not of one another or beside a selector, a manager or another runtime.
+            handles that do not belong together, or that come with a selector, a manager or another runtime.
         DeviceNotFound: no loader, no driver, or no such device.
     """
     if handles is not None:
         beside = {"selector": selector, "manager": manager, "runtime": None if runtime == "vulkan" else runtime}
         if said := [argument for argument, value in beside.items() if value is not None]:
-            raise DescriptorError(f"a VkDevice of yours says device and runtime: leave out {', '.join(said)}")
+            raise DescriptorError(f"a VkDevice of yours determines device and runtime: leave out {', '.join(said)}")
         runtime = "vulkan"
     name = choose_runtime("kompute" if manager is not None and runtime is None else runtime)
     if manager is not None and name != "kompute":
-        raise DescriptorError(f"manager is kp's, and runtime {name!r} is not on kp: leave it out, or say 'kompute'")
+        raise DescriptorError(
+            f"manager is a kp.Manager, and runtime {name!r} does not use kp: leave runtime out, or say 'kompute'"
+        )
     if not timeout > 0:
         raise DescriptorError(f"timeout must be positive, got {timeout!r}")
     if memory_limit is not None and memory_limit < 1:

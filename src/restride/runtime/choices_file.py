@@ -12,7 +12,9 @@ from restride.kernel import Choices
 from restride.runtime.file_store import cache_path, read_cached, write_cached
 
 FOLDER_VARIABLE = "RESTRIDE_CHOICES"
-"""Environment variable with the folder of the files; default: ``restride/choices`` in the user's cache; empty: none."""
+"""Environment variable with the folder of the files; if it is empty, nothing is stored. Default: ``restride/choices``
+in the user's cache.
+"""
 
 MAX_BYTES = 1 << 16
 

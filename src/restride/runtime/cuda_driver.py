@@ -1,7 +1,7 @@
-"""CUDA's driver, loaded on use: memory that Vulkan exported, at addresses of the same GPU's CUDA device.
+"""CUDA's driver, loaded at first use: maps memory that Vulkan exported to addresses of the same GPU's CUDA device.
 
-Only the driver API, through ctypes. Functions, structures and codes: CUDA Driver API, Primary Context Management and
-External Resource Interoperability, as they are since CUDA 11.4.
+Only the driver API is called, through ctypes. Source of the functions, structures and codes: CUDA Driver API, Primary
+Context Management and External Resource Interoperability, as they are since CUDA 11.4.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Driver:
         """Start the driver.
 
         Raises:
-            UnsupportedError: it lacks a function, or does not start, as where there is no CUDA device.
+            UnsupportedError: it lacks a function, or does not start, for instance because there is no CUDA device.
         """
         self._functions: dict[str, Callable[..., int]] = {}
         for name, types in _SIGNATURES.items():

@@ -1,4 +1,4 @@
-"""Files for later processes: where they are, and that they are read only if this user owns them."""
+"""Files that are kept for later processes: their folder, and the check, before one is read, that this user owns it."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def write_cached(path: Path, content: bytes) -> None:
 
 @contextmanager
 def locked_cached(path: Path) -> Iterator[None]:
-    """Keep other processes that call this from changing a cached file between its reading and its writing.
+    """Hold a lock while a cached file is read and then written: other processes that call this for the file wait.
 
-    They wait. On Windows, and on file systems without locks, nobody waits, and the last write wins.
+    On Windows, and on file systems without locks, nobody waits, and the last write wins.
 
     Raises:
         OSError: as ``write_cached``.

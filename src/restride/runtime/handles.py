@@ -20,9 +20,10 @@ HOST_IMPORT = "VK_EXT_external_memory_host"
 _MAX_HANDLE = 1 << 64
 
 _locks: dict[int, AbstractContextManager[Any]] = {}
-"""For the address of a queue the lock of all devices that were opened on it without one; it stays for the next.
+"""By the address of a queue: the lock of all devices that were opened on this queue without a lock of the caller's.
 
-The thread that has it may enter it again: the collector may close a device while another one submits.
+It stays here for devices that are opened later. The thread that holds it may enter it again: while the thread submits
+to one device, the garbage collector may close another.
 """
 
 
@@ -42,7 +43,7 @@ class DeviceHandles:
 class DeviceRequirements:
     """What a VkDevice must have, and may have, for ``rs.Device(device=...)``; all names are Vulkan's.
 
-    api_version: what the instance must ask for and the device must have, or newer.
+    api_version: the oldest Vulkan version that the instance may ask for and that the device may have.
     queue_flags: what the queue's family must have.
     features, extensions: what the device must have enabled.
     optional_extensions: what it may have enabled, each with what works only then.
@@ -80,7 +81,7 @@ def device_handles(
 ) -> DeviceHandles | None:
     """The arguments of ``rs.Device`` as handles; None if none is given.
 
-    Without a lock, the one of all devices that were opened on this queue without one.
+    If ``lock`` is None, they get the lock that all devices share which were opened on this queue without one.
 
     Raises:
         DescriptorError: some are missing, null, no handles or the same, or ``lock`` cannot be entered again and again.
@@ -92,11 +93,11 @@ def device_handles(
     missing = [name for name, value in given.items() if value is None]
     if len(missing) == len(given):
         if lock is not None:
-            raise DescriptorError("lock is of the queue of a VkDevice of yours, and none is given")
+            raise DescriptorError("lock is of the queue of a VkDevice of yours, and no VkDevice is given")
         return None
     if missing:
         raise DescriptorError(
-            f"a VkDevice of yours needs all of {', '.join(given)}; without: {missing}. rs.Device(selector) chooses a "
+            f"a VkDevice of yours needs all of {', '.join(given)}; missing: {missing}. rs.Device(selector) chooses a "
             "device by number or name"
         )
     numbers = {name: integer(name, value) for name, value in given.items()}
@@ -106,7 +107,7 @@ def device_handles(
     handles = [(name, value) for name, value in numbers.items() if name != "queue_family"]
     for (name, value), (other, same) in combinations(handles, 2):
         if value == same:
-            raise DescriptorError(f"{name} and {other} are both {value:#x}, and no handle is two things")
+            raise DescriptorError(f"{name} and {other} are both {value:#x}, but two handles have two addresses")
     if lock is not None:
         _require_lock(lock)
     return DeviceHandles(

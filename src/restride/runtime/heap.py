@@ -1,4 +1,4 @@
-"""Budgets in bytes: of each memory heap, shared by all open devices of the process, and of one limited device."""
+"""Budgets in bytes: of each memory heap, shared by all open devices of the process, and of a device with a limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Holder(Protocol):
     """An open device with idle memory."""
 
     def trim_if_free(self) -> None:
-        """Give idle memory back to the driver, unless a thread is busy here. Never waits."""
+        """Give idle memory back to the driver, unless another thread is using this device. Never waits."""
 
 
 class HeapBudget:
@@ -53,7 +53,7 @@ class HeapBudget:
 
 
 _budgets: dict[tuple[str, str, int], HeapBudget] = {}
-"""By UUID of device and driver and by heap, which are the same for whatever instance shows the device."""
+"""By the UUIDs of device and driver and the number of the heap, which are the same in every VkInstance."""
 
 
 def limit_budgets(memory_limit: int | None) -> tuple[HeapBudget, ...]:

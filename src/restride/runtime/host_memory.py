@@ -1,6 +1,6 @@
 """Host memory of large results, used again for later ones: the system takes long to give a process new pages.
 
-Results that are smaller get such memory from the C library: glibc keeps what was freed of arrays up to 32 MiB.
+Smaller results get used memory from the C library: glibc keeps the freed memory of arrays of up to 32 MiB.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ class HostMemory:
     """Memory of results that nothing refers to any more, kept for the next ones.
 
     Finalizers give memory back, in any thread and in the middle of any call. So there is no lock: each step is a single
-    operation of a dictionary, and memory that an interrupt comes upon is lost to this pool and freed.
+    operation of a dictionary, and if an interrupt comes between two steps, the memory is lost to this pool and freed.
 
-    least_bytes, most_bytes: the sizes of results whose memory is kept; ``most_bytes`` also of all that is kept.
+    least_bytes, most_bytes: sizes of the smallest and the largest result whose memory is kept; ``most_bytes`` also
+        limits the sum of all memory that is kept.
     """
 
     def __init__(self, least_bytes: int = _LEAST_BYTES, most_bytes: int = _MOST_BYTES) -> None:
@@ -46,12 +47,12 @@ class HostMemory:
         return None
 
     def give_back(self, memory: npt.NDArray[np.uint8]) -> None:
-        """Keep ``memory``, which nothing else refers to, and free the longest idle if that is too much."""
+        """Keep ``memory``, which nothing else refers to; if too much is kept then, free what has been idle longest."""
         self._idle[id(memory)] = memory
         self._free(self._most_bytes)
 
     def trim(self) -> int:
-        """Free all that is kept; return the bytes."""
+        """Free all that is kept; return how many bytes that was."""
         return self._free(0)
 
     def _free(self, most_bytes: int) -> int:
@@ -85,7 +86,7 @@ class _Lent:
         self.__array_interface__ = bytes_at(memory.ctypes.data, nbytes, is_readonly=False)
 
     def __del__(self) -> None:
-        if hasattr(self, "_memory"):  # not if an interrupt came before
+        if hasattr(self, "_memory"):  # not if an interrupt came in ``__init__``
             self._pool.give_back(self._memory)
 
 

@@ -62,9 +62,9 @@ class PhysicalDevice:
     max_allocations: most driver allocations alive at one time.
     max_allocation_bytes: the largest buffer that the driver may be asked for.
     promised_allocation_bytes: the largest allocation that can succeed, according to the driver.
-    import_alignment: imported host memory must begin and end at multiples of this; 0 if there are no imports.
+    import_alignment: imported host memory must begin and end at multiples of this; 0 if none can be imported.
     driver_uuid: 32 hexadecimal digits, equal for builds of the driver that understand each other's exported memory.
-    pipeline_cache_id: vendor, device, driver and the driver's own 16 bytes; where equal, compiled pipelines are usable.
+    pipeline_cache_id: vendor, device, driver and the driver's own 16 bytes; devices of one id can share pipelines.
     vk: the functions of its instance.
     """
 
@@ -110,8 +110,8 @@ def functions_before_instance() -> Functions:
     """The functions that can be called before an instance exists: those that the loader has for a null instance.
 
     Raises:
-        DeviceNotFound: there is no loader, it is older than Vulkan 1.1, or it may crash on a manifest. A function that
-            the loader lacks raises it when it is first used.
+        DeviceNotFound: there is no loader, it is older than Vulkan 1.1, or it may crash on a manifest. This error is
+            also raised later, at the first use of a function that the loader lacks.
     """
     vulkan = binding()
     require_harmless()
@@ -119,7 +119,7 @@ def functions_before_instance() -> Functions:
     def resolve(name: bytes) -> Handle:
         address = vulkan.lib.vkGetInstanceProcAddr(vulkan.ffi.NULL, name)
         if address == vulkan.ffi.NULL:
-            lacks = f"the Vulkan loader {loader_file()} has no function {name.decode()}, which those of Vulkan 1.1 have"
+            lacks = f"the Vulkan loader {loader_file()} has no function {name.decode()}, which loaders since 1.1 have"
             raise DeviceNotFound(f"{lacks}; {INSTALL_LOADER}")
         return address
 
@@ -291,9 +291,7 @@ def _enumerate_all(function: Callable[..., int | None], type_name: str, *argumen
     for _ in range(_MAX_TRIES):
         function(*arguments, count, vulkan.ffi.NULL)
         if count[0] > _MAX_LISTED:
-            raise DeviceError(
-                f"the driver lists {count[0]} {type_name}; more than {_MAX_LISTED} are not taken for true"
-            )
+            raise DeviceError(f"the driver lists {count[0]} {type_name}, more than the {_MAX_LISTED} that are accepted")
         values: Sequence[Handle] = array(type_name, count[0])
         if function(*arguments, count, values) != vulkan.VK_INCOMPLETE:
             return values[0 : count[0]] if count[0] < len(values) else values
@@ -317,7 +315,7 @@ def physical_of(handles: DeviceHandles) -> PhysicalDevice:
         UnsupportedError: the family cannot compute.
         DeviceLost: this process is a fork of one that already used Vulkan.
     """
-    global _used  # noqa: PLW0603 - a fork asks, whoever made the instance
+    global _used  # noqa: PLW0603 - read after a fork, whoever made the instance
     _require_not_inherited()
     vulkan = binding()
     _used = True
@@ -330,7 +328,7 @@ def physical_of(handles: DeviceHandles) -> PhysicalDevice:
 
 
 def _describe(vk: Functions, index: int, handle: Handle, family: int | None = None) -> PhysicalDevice:
-    """family: of the queue that is used; None: the best for compute."""
+    """Describe a device. family: number of the queue family that is used; None: the best one for compute."""
     vulkan = binding()
     ffi = vulkan.ffi
     base = ffi.new("VkPhysicalDeviceProperties *")
@@ -435,9 +433,9 @@ def _compute_family(families: Sequence[Handle]) -> int:
 
 def _require_compute(families: Sequence[Handle], family: int) -> None:
     if family >= len(families):
-        raise DescriptorError(f"queue_family {family} is not there: the device has {len(families)}")
+        raise DescriptorError(f"queue_family {family} is not there: the device has families 0 to {len(families) - 1}")
     if not families[family].queueFlags & binding().VK_QUEUE_COMPUTE_BIT:
-        raise UnsupportedError(f"queue_family {family} has no VK_QUEUE_COMPUTE_BIT, and restride computes")
+        raise UnsupportedError(f"queue_family {family} has no VK_QUEUE_COMPUTE_BIT, which restride needs")
 
 
 def _extension_names(function: Callable[..., int], *owner: Handle) -> set[str]:

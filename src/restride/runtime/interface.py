@@ -40,8 +40,8 @@ def rounded(nbytes: int) -> int:
 class DeviceInfo:
     """One physical device, as its driver describes it.
 
-    index: position in ``list_devices()``; ``RESTRIDE_DEVICE`` and ``Device(selector)`` accept it. -1: of a VkDevice of
-        yours, which its own instance may list elsewhere.
+    index: position in ``list_devices()``; ``RESTRIDE_DEVICE`` and ``Device(selector)`` accept it. -1: the
+        device of a VkDevice of yours, because your instance may list its devices in another order.
     kind: "discrete", "integrated", "virtual", "cpu" or "other".
     vendor_id, device_id: PCI (or Khronos) numbers.
     driver, driver_version: the driver's name and its own version text.
@@ -185,8 +185,8 @@ class Runtime(Protocol):
 
         Raises:
             DescriptorError: ``fd`` is not open, or is not a descriptor of such memory.
-            UnsupportedError: it is of another device or driver, or the device cannot share memory between processes,
-                or not such memory.
+            UnsupportedError: the memory is of another device or driver, or the device cannot share memory between
+                processes, or no memory of this kind.
         """
 
     def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
@@ -264,7 +264,8 @@ class Runtime(Protocol):
     def trim(self) -> int:
         """Give the driver back everything that is kept only for reuse and that no pending work uses; return the bytes.
 
-        That is blocks, staging buffers, prepared submissions with their parameters, and pipelines. Does not wait.
+        What is kept are blocks, staging buffers, prepared submissions with their parameters, and pipelines. Does not
+        wait.
         """
 
     def close(self) -> None:
@@ -348,7 +349,7 @@ def writable_bytes(out: memoryview) -> memoryview:
 
 
 def bytes_at(address: int, nbytes: int, *, is_readonly: bool) -> dict[str, Any]:
-    """The ``__array_interface__`` of what owns bytes: numpy keeps the owner as the base of an array over them."""
+    """The ``__array_interface__`` of an object that owns bytes; numpy keeps it as the base of an array over them."""
     return {"version": 3, "shape": (nbytes,), "typestr": "|u1", "data": (address, is_readonly)}
 
 
@@ -361,15 +362,18 @@ def require_inside(memory: Memory, offset: int, nbytes: int) -> None:
 def require_writable(memory: Memory) -> None:
     """Raise DescriptorError if the memory was imported: its pages hold other data of the host too."""
     if memory.readonly:
-        raise DescriptorError(f"a memory of {memory.nbytes} bytes was imported from the host, and is only read")
+        raise DescriptorError(f"a memory of {memory.nbytes} bytes was imported from the host, so it is read-only")
 
 
 def require_kernel(spec: KernelSpec, memories: int, limits: Limits) -> None:
     """Raise DescriptorError unless a device with these limits takes so many bindings, push constants and groups."""
     if not 1 <= len(spec.bindings) <= memories:
-        raise DescriptorError(f"kernel {spec.shader!r} has {len(spec.bindings)} bindings for {memories} memories")
+        raise DescriptorError(
+            f"kernel {spec.shader!r} has {len(spec.bindings)} bindings for {memories} memories; it must have 1 to "
+            f"{memories}"
+        )
     if 4 * len(spec.push) > PUSH_BYTES:
-        raise DescriptorError(f"kernel {spec.shader!r} pushes {4 * len(spec.push)} bytes, at most {PUSH_BYTES}")
+        raise DescriptorError(f"kernel {spec.shader!r} pushes {4 * len(spec.push)} bytes; it may push {PUSH_BYTES}")
     if not all(1 <= count <= most for count, most in zip(spec.groups, limits.max_group_count, strict=True)):
         raise DescriptorError(
             f"kernel {spec.shader!r} has groups {spec.groups}, each must be from 1 to its limit in "

@@ -80,7 +80,7 @@ def loader_file() -> str:
 
 
 class Owner:
-    """Keeps what a struct points to alive as long as the struct, of which cffi itself keeps only the own bytes."""
+    """Keeps what a struct points to alive as long as the struct; cffi itself keeps only the struct's own bytes."""
 
     __slots__ = ("fields",)
 
@@ -88,7 +88,7 @@ class Owner:
         self.fields = fields
 
     def __call__(self, _struct: Handle) -> None:
-        """Called by cffi when nothing refers to the struct any more, and nothing needs ``fields``."""
+        """Do nothing: cffi calls this when nothing refers to the struct any more, and then drops this object."""
 
 
 def struct(name: str, **fields: Any) -> Handle:
@@ -115,7 +115,7 @@ def _kind(name: str) -> tuple[Any, dict[str, Any], tuple[str, ...]]:
 
 
 def array(type_name: str, values: int | Sequence[object]) -> Handle:
-    """A new C array of these values, or of as many zeros, such as ``array("float", [1.0])``."""
+    """A new C array of ``values``, such as ``array("float", [1.0])``; if ``values`` is a number, of so many zeros."""
     return binding().ffi.new(f"{type_name}[]", values)
 
 
@@ -128,7 +128,8 @@ def result_name(result: int) -> str:
 def failure(call: str, result: int, *, has_device: bool = True) -> DeviceError:
     """The typed error for a negative VkResult.
 
-    has_device: False before there is a device: then nothing is out of its memory, and a smaller batch is no remedy.
+    has_device: False if there is no device yet. Then no OutOfDeviceMemory is returned: there is no memory of a device
+        to exhaust, and a smaller batch would not help.
     """
     name = result_name(result)
     if name in _OUT_OF_MEMORY and has_device:
@@ -150,10 +151,11 @@ def require_handle(call: str, handle: Handle) -> Handle:
 
 
 class Functions:
-    """The functions of an instance or device, by name; one that returns a VkResult raises if it is an error.
+    """The functions of an instance or device, by name; a function that returns a VkResult raises if that is an error.
 
-    Positive results (``VK_TIMEOUT``, ``VK_INCOMPLETE``) are returned. lost: of a device, called before DeviceLost is
-    raised.
+    Positive results (``VK_TIMEOUT``, ``VK_INCOMPLETE``) are returned.
+
+    lost: None for an instance; for a device, what is called before DeviceLost is raised.
     """
 
     def __init__(self, resolve: Callable[[bytes], Handle], lost: Callable[[], None] | None = None) -> None:
@@ -171,7 +173,7 @@ class Functions:
     def unchecked(self, name: str) -> Callable[..., Any]:
         """The function without the check; pass its result to ``check``.
 
-        No Python function wraps it, because an interrupt could be raised inside before the call.
+        No Python function wraps it, because an interrupt could be raised inside the wrapper, before the call.
         """
         ffi = binding().ffi
         address = self._resolve(name.encode())

@@ -1,7 +1,8 @@
 """The manifests (JSON files) of drivers and layers that the Vulkan loader reads, and why it cannot use one.
 
-Loaders take bad ones badly: 1.3.239 answers VK_ERROR_OUT_OF_HOST_MEMORY to one that is no JSON, crashes where a list or
-a number is in place of an object or text, and waits for a FIFO. So the files are read here first.
+Loaders handle bad manifests badly: the loader 1.3.239 answers VK_ERROR_OUT_OF_HOST_MEMORY to a file that is no JSON,
+crashes where a list or a number is in place of an object or text, and waits for ever if the file is a FIFO. So the
+files are read here first.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ INSTALL_DRIVER = (
 )
 
 DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
-"""Environment variables that list the drivers in place of the loader's own search; it reads the first one set."""
+"""Environment variables that list drivers; the loader reads the first one that is set, instead of its own search."""
 
 STANDARD = "the standard folders"
 
@@ -43,8 +44,8 @@ class Manifest:
     """A manifest.
 
     source: the environment variable that names it, or the standard folders.
-    problem: what it is or lacks, so that the loader cannot use it ("is empty"); or empty.
-    stops_loaders: a loader may crash on it or wait for ever, so it must not be asked.
+    problem: why the loader cannot use the manifest, as the end of a sentence ("is empty"); empty if it can.
+    stops_loaders: a loader may crash on the manifest or wait for ever, so no function of the loader may be called.
     """
 
     path: Path
@@ -94,7 +95,7 @@ def require_harmless() -> None:
     """Read all manifests, before the loader does.
 
     Raises:
-        DeviceNotFound: a loader may crash on some of them or wait for ever; names these.
+        DeviceNotFound: a loader may crash on some manifests or wait for ever; the message names them.
     """
     if harmful := [file for file in (*drivers(), *layers()) if file.stops_loaders]:
         why = f"a Vulkan loader may crash or wait for ever: {_named_problems(harmful)}"
@@ -187,7 +188,7 @@ def _content(path: Path) -> bytes:
 
 
 def _parse(content: bytes) -> dict[str, Any]:
-    """The object at the beginning of a manifest, as loaders read it: it ends at a NUL, what follows is ignored."""
+    """The object at the beginning of a manifest. As in loaders, the text ends at a NUL, and the rest is ignored."""
     if content.startswith(b"\xef\xbb\xbf"):
         raise _Problem("begins with a byte order mark, which loaders do not read")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content[:2]:
@@ -219,22 +220,24 @@ def _check_driver(path: Path, manifest: dict[str, Any]) -> None:
 
 
 def _check_layers(_: Path, manifest: dict[str, Any]) -> None:
-    """Check the sections of a file of layers; a library that is missing is none of the loader's concern until use."""
+    """Check the layers of a manifest, but not their libraries: the loader looks for one only when its layer is used."""
     sections = manifest["layers"] if isinstance(manifest.get("layers"), list) else [manifest.get("layer", {})]
     for section in sections:
         if not isinstance(section, dict):
             raise _Problem("has a layer that is no JSON object", stops_loaders=True)
         if not isinstance(section.get("name", ""), str):
-            raise _Problem(f"has the name {section['name']!r:.80}", stops_loaders=True)
+            raise _Problem(f"has a layer whose name is no text, {section['name']!r:.80}", stops_loaders=True)
         for key in ("enable_environment", "disable_environment"):
             variables = section.get(key, {})
             if not isinstance(variables, dict) or not all(isinstance(value, str) for value in variables.values()):
-                raise _Problem(f"has no JSON object of texts as {key}", stops_loaders=True)
+                raise _Problem(f"has a layer whose {key} is no JSON object of texts", stops_loaders=True)
 
 
 def _check_library(path: Path, library: object) -> None:
     if not isinstance(library, str) or not library or "\0" in library:
-        raise _Problem(f"has the library_path {str(library)[:80]!r}", stops_loaders=not isinstance(library, str))
+        raise _Problem(
+            f"has a library_path that is no path, {str(library)[:80]!r}", stops_loaders=not isinstance(library, str)
+        )
     # The dynamic linker finds a bare name; a path is relative to the manifest.
     if os.sep in library:
         try:

@@ -9,7 +9,7 @@ from array import array
 class OpenFile:
     """A place for a file descriptor, which is closed at the latest when nothing refers to this object.
 
-    It is there before the descriptor is, so an interrupt finds no descriptor without an owner.
+    The object exists before the descriptor does, so that an interrupt never leaves a descriptor without an owner.
 
     place: one C int, the descriptor, or -1 for none; a driver writes it.
     """
@@ -36,6 +36,6 @@ class OpenFile:
             os.close(fd)
 
     def __del__(self) -> None:
-        # One whose creation failed has no attributes.
+        # An object whose creation failed has no attributes.
         if hasattr(self, "place"):
             self.close()

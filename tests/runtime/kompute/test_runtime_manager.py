@@ -238,7 +238,7 @@ def test_what_is_no_manager_of_the_device_is_refused(kp, manager, device, monkey
     for other in (3, manager.sequence()):
         with pytest.raises(rs.DescriptorError, match=r"manager must be a kp\.Manager, got"):
             rs.Device(manager=other)
-    with pytest.raises(rs.DescriptorError, match="manager is kp's, and runtime 'vulkan' is not on kp"):
+    with pytest.raises(rs.DescriptorError, match=r"manager is a kp\.Manager, and runtime 'vulkan' does not use kp"):
         rs.Device(manager=manager, runtime="vulkan")
     monkeypatch.setenv("RESTRIDE_RUNTIME", "vulkan")
     monkeypatch.setenv("RESTRIDE_DEVICE", "no such device")
@@ -252,7 +252,7 @@ def test_the_device_is_found_by_the_managers_name(manager, device):
     of = kompute_device.device_of
     assert of(manager, [other, device], None) == of(manager, [other, device, twin], device) == device
     assert of(manager, [other, device, twin], twin) == twin
-    with pytest.raises(rs.DescriptorError, match=r"as devices 0, 2 are called: the selector must say which"):
+    with pytest.raises(rs.DescriptorError, match=r"but devices 0, 2 are called so: the selector must say which"):
         of(manager, [device, other, twin], None)
     with pytest.raises(
         rs.DescriptorError, match=f"selector chooses device 1: Other; manager is on {re.escape(device.name)}"

@@ -122,7 +122,7 @@ def device_of(manager: Any, devices: Sequence[DeviceInfo], selected: DeviceInfo 
         raise DeviceNotFound(f"manager is on {name}; present are {'; '.join(info.name for info in devices) or 'none'}")
     if len(named) > 1:
         indices = ", ".join(str(info.index) for info in named)
-        raise DescriptorError(f"manager is on {name}, as devices {indices} are called: the selector must say which")
+        raise DescriptorError(f"manager is on {name}, but devices {indices} are called so: the selector must say which")
     return named[0]
 
 
@@ -200,7 +200,7 @@ class KomputeDevice:
         """What kp answers to a question about one of its objects.
 
         Raises:
-            DeviceError: it raised an error instead.
+            DeviceError: kp raised an error instead.
         """
         try:
             return question()

@@ -176,7 +176,7 @@ class BufferPool:
     """The buffers in use, and idle ones to reuse for memories of the same size: up to 64, or a quarter of the budget.
 
     Every buffer is a driver allocation of exactly the requested size, because kp's bindings cover whole buffers. One
-    thread at a time, except ``give_back``. ``forget`` is called with the serial of a buffer that is destroyed.
+    thread at a time may call it, except ``give_back``. ``forget`` is called with the serial of a destroyed buffer.
 
     heaps: pairs of a budget and the most bytes of it that may be taken. Each driver allocation of a buffer counts
         against one pair, and against a second if the device has a memory limit.
@@ -319,7 +319,7 @@ class BufferPool:
         )
 
     def collect(self) -> None:
-        """Pool the buffers given back. Not in the middle of a submit: another thread may free what it still uses."""
+        """Pool the buffers given back. Not in the middle of a submit, which may still use what another thread frees."""
         while self._returned:
             self.put_back(self._returned.popleft())
 

@@ -135,14 +135,14 @@ class KomputeRuntime:
             OutOfDeviceMemory: the budget has no room for it.
         """
         if shareable:
-            raise UnsupportedError("KomputeRuntime shares no memory between processes")
+            raise UnsupportedError("the runtime 'kompute' cannot share memory between processes: use 'vulkan'")
         if nbytes < 0:
             raise DescriptorError(f"a memory has 0 bytes or more, nbytes is {nbytes}")
         with self._opened():
             if rounded(nbytes) > self._largest_memory:
                 raise UnsupportedError(
-                    f"a memory of {nbytes:,} bytes is larger than kompute's {self._largest_memory:,}, for it counts "
-                    "bytes in 32 bits: use the runtime 'vulkan', or smaller tensors"
+                    f"a memory of {nbytes:,} bytes is larger than the {self._largest_memory:,} that kompute allocates "
+                    "at once: use the runtime 'vulkan', or smaller tensors"
                 )
             self._pool.collect()
             return KomputeMemory(self._pool, nbytes)
@@ -165,8 +165,8 @@ class KomputeRuntime:
             nbytes = self._device.ask(tensor.data).nbytes
             if self._device.is_storage(tensor):
                 raise UnsupportedError(
-                    f"a kp tensor of type storage, of {nbytes:,} bytes, is neither read nor copied: the types device "
-                    "and host are"
+                    f"a kp tensor of type storage, of {nbytes:,} bytes, cannot be read or copied: the types device "
+                    "and host can"
                 )
             if nbytes % MEMORY_ROUNDING:
                 raise UnsupportedError(
@@ -186,19 +186,19 @@ class KomputeRuntime:
 
     def import_bytes(self, data: memoryview) -> NoReturn:
         """See ``Runtime.import_bytes``: kp cannot do this."""
-        raise UnsupportedError(f"KomputeRuntime imports no memory of the host, nor these {data.nbytes} bytes")
+        raise UnsupportedError(f"the runtime 'kompute' cannot import memory of the host, here {data.nbytes} bytes")
 
     def export_fd(self, memory: Memory) -> NoReturn:
         """See ``Runtime.export_fd``: kp cannot do this."""
-        raise UnsupportedError(f"KomputeRuntime exports no memory, nor this one of {memory.nbytes} bytes")
+        raise UnsupportedError(f"the runtime 'kompute' cannot export memory, here {memory.nbytes} bytes")
 
     def import_fd(self, fd: int, external: ExternalMemory) -> NoReturn:
         """See ``Runtime.import_fd``: kp cannot do this."""
-        raise UnsupportedError(f"KomputeRuntime imports no memory, nor fd {fd} of {external.nbytes} bytes")
+        raise UnsupportedError(f"the runtime 'kompute' cannot import memory, here fd {fd} of {external.nbytes} bytes")
 
     def mapped_bytes(self, memory: Memory) -> NoReturn:
-        """See ``Runtime.mapped_bytes``: refused, for a view of kp's memory dangles once the tensor is destroyed."""
-        raise UnsupportedError(f"KomputeRuntime hands out copies only, also of this memory of {memory.nbytes} bytes")
+        """See ``Runtime.mapped_bytes``: refused, because a view of kp's memory dangles once its tensor is destroyed."""
+        raise UnsupportedError(f"the runtime 'kompute' cannot show memory without a copy, here {memory.nbytes} bytes")
 
     def write(self, memory: Memory, offset: int, *data: memoryview) -> None:
         """Copy ``data``, one after the other, from byte ``offset`` on."""
@@ -222,8 +222,8 @@ class KomputeRuntime:
         """Run the kernels one after the other, and return when they are finished.
 
         Raises:
-            DescriptorError: a binding does not start at its memory, or leaves it, or there are no bindings or groups,
-                or too many, or too many push constants; nothing ran.
+            DescriptorError: a binding does not begin where its memory does, or leaves it, or there are no bindings or
+                groups, or too many, or too many push constants; nothing ran.
             UnsupportedError: a memory exceeds ``limits``; nothing ran.
             DeviceLost: the work did not run to completion.
         """
@@ -367,7 +367,7 @@ class KomputeRuntime:
             )
 
     def _run(self, kernels: Sequence[KernelSpec], buffers: Sequence[KpBuffer]) -> None:
-        """Run the kernels in parts of 64: prepare a whole part, which is when kp refuses anything, then run it."""
+        """Run the kernels in parts of 64: prepare a whole part, where kp may refuse something, and then run it."""
         for first in range(0, len(kernels), _MAX_READY):
             parameters: dict[int, KpBuffer] = {}
             try:
@@ -439,9 +439,9 @@ class _Program:
 class ProgramCache:
     """The 128 programs used last, each with its 8 newest sets of push constants.
 
-    kp builds one pipeline for each kernel *and* its buffers; buffers reused from the pool find theirs again. Both
-    caches pay: on llvmpipe a small reorder takes 0.04 ms, 5 ms if its pipeline must be built, and a quarter more if it
-    must be recorded.
+    kp builds one pipeline for each kernel *and* its buffers; with buffers reused from the pool a kernel finds its
+    pipeline again. Both caches pay: on llvmpipe a small reorder takes 0.04 ms, but 5 ms if its pipeline must be built,
+    and 0.05 ms if only its command buffer must be recorded.
     """
 
     def __init__(self, device: KomputeDevice, module_source: Callable[[str], bytes]) -> None:

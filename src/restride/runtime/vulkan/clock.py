@@ -100,7 +100,7 @@ class Clock:
             arguments = (pool, first, 2, 16, stamps, 8, self._is_64_bits)
             if device.vk.vkGetQueryPoolResults(device.handle, *arguments):
                 raise DeviceError(
-                    f"a submission on {device.physical.info.name} is not finished: wait before its seconds"
+                    f"a submission on {device.physical.info.name} is not finished: wait before reading seconds"
                 )
             ticks.append(stamps[1] - stamps[0] & (1 << self._valid_bits) - 1)
         return ticks

@@ -31,7 +31,7 @@ class LogicalDevice:
     dead: why the device can no longer be used; empty while it can.
     inherited: this process got it through fork, so the driver must not be called at all.
     shares_memory: other processes use some of its buffers, or may.
-    freed: how often a buffer, a pipeline or a prepared submission was freed: commands from before may refer to it.
+    freed: how often a buffer, a pipeline or a prepared submission was freed: older commands may refer to it.
     """
 
     def __init__(self, physical: PhysicalDevice, handles: DeviceHandles | None = None) -> None:

@@ -82,7 +82,7 @@ class Recorder:
     def settle(self, ticket: int, completed: int) -> None:
         """Mark what was prepared since the last call as used by ``ticket``.
 
-        ticket: its submission, or the one before if its submission failed.
+        ticket: the submission that it was prepared for, or the one before if that submission failed.
         """
         # The list is cleared first: an interrupt may lose an entry, but never releases one twice.
         current, self._current = self._current, []
@@ -161,8 +161,8 @@ class Recorder:
         require_kernel(spec, len(blocks), limits)
         if rounded(len(spec.parameters)) > self._most_parameters:
             raise DescriptorError(
-                f"kernel {spec.shader!r} has {len(spec.parameters)} bytes of parameters, more than one binding's "
-                f"{self._most_parameters} bytes"
+                f"kernel {spec.shader!r} has {len(spec.parameters)} bytes of parameters, more than the "
+                f"{self._most_parameters} that one binding covers"
             )
         for number, binding in enumerate(spec.bindings):
             offset, nbytes = binding.offset, binding.nbytes
@@ -182,7 +182,7 @@ class Recorder:
             if binding.writes and blocks[number].chunk.owner is not None:
                 raise DescriptorError(
                     f"binding {number} of kernel {spec.shader!r} writes to memory imported from the host, which is "
-                    f"only read"
+                    f"read-only"
                 )
 
 
@@ -205,7 +205,7 @@ class PreparedDispatch:
 class Prepared:
     """The kernels of one submission with the dispatches, descriptor sets, parameters and byte ranges they use.
 
-    used: the last submission that uses it. kept: for later submissions, by ``Preparations`` or a ``Recording``.
+    used: the last submission that uses it. kept: ``Preparations`` or a ``Recording`` keeps it for later submissions.
     """
 
     __slots__ = ("dispatches", "kept", "kernels", "parameters", "sets", "used", "uses")
@@ -236,13 +236,15 @@ class Prepared:
 class Preparations:
     """A cache of prepared submissions: up to 1024 dispatches (or KiB of parameters) in all.
 
-    All are forgotten before there are more, and before the next use once the device has freed a pipeline or a buffer
-    that they may need. The cache pays: the host's part of a small reorder takes 12 us with it and 16 us without, of a
-    small antialiased resample 30 us and 38 us. A cache of parameters by their contents did not: a lookup takes 0.3 us,
-    an upload of 16 KiB 1.4 us.
+    All are forgotten before they would exceed this. After the device has freed a pipeline or a buffer, which they may
+    need, all are forgotten before the next use.
+
+    The cache pays: the host's part of a small reorder takes 12 us with it and 16 us without, of a small antialiased
+    resample 30 us and 38 us. A cache of parameters by their contents did not pay: a lookup takes 0.3 us, an upload of
+    16 KiB 1.4 us.
 
     pool: the pool of parameter blocks.
-    freed: the device's ``freed`` since which nothing that an entry needs was freed.
+    freed: the device's ``freed`` for which the entries are valid: since then nothing that they need was freed.
     """
 
     def __init__(self, device: LogicalDevice, pool: Pool) -> None:
@@ -306,7 +308,7 @@ class DescriptorSets:
 
     def __init__(self, device: LogicalDevice) -> None:
         self._device = device
-        self._idle: dict[int, deque[DescriptorSet]] = {}  # by number of bindings; the device may still use later ones
+        self._idle: dict[int, deque[DescriptorSet]] = {}  # by number of bindings; the device may still use the last
         self._pools: list[Handle] = []
 
     def take(self, layout: BindingLayout, windows: Sequence[BoundBytes], completed: int) -> DescriptorSet:

@@ -56,7 +56,7 @@ class Placement:
 def buffer_types(device: LogicalDevice, *, shareable: bool = False) -> int:
     """The bit set of memory types that the driver allows for tensors: one set for all buffers of one usage.
 
-    shareable: for tensors that other processes may import, of which the driver may allow fewer types.
+    shareable: for tensors that other processes may import, for which the driver may allow fewer types.
     """
     needs = vulkan.ffi.new("VkMemoryRequirements *")
     extra = sharing.external_buffer() if shareable else device.null
@@ -88,8 +88,8 @@ def place(physical: PhysicalDevice, allowed: int, *, staging: bool | None) -> Pl
     # Prefer device memory that the host cannot see: the visible part can be a small heap.
     device = _best(physical, local, lambda flags: (not flags & visible,), allowed) if staging else host
     # Every group of a kernel reads its parameters: an H100 takes up to 1.5 times as long if they come over the bus.
-    # They are in the heap of the tensors if the host can map all of it. A window of 256 MiB is a heap of its own,
-    # which all processes share, so parameters stay in the host's memory there.
+    # Parameters are in the heap of the tensors if the host can map all of it. If the host can map only a window of
+    # 256 MiB, that is a heap of its own, which all processes share, so parameters stay in the host's memory.
     heap = physical.memory_types[device].heap
     near = [index for index in _able(physical, local | visible, allowed) if physical.memory_types[index].heap == heap]
     return Placement(device, host, near[0] if staging and near else host, staging)
@@ -126,7 +126,8 @@ def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[b
     if not able:
         flags = [hex(kind.flags) for kind in types]
         raise UnsupportedError(
-            f"{physical.info.name} has no memory with properties {required:#x}, only {flags}, of which {allowed:#x}"
+            f"{physical.info.name} has no memory with properties {required:#x}: its types have {flags}, of which the "
+            f"bit set {allowed:#x} may be used"
         )
     return max(able, key=lambda index: (*rank(types[index].flags), physical.heap_sizes[types[index].heap], -index))
 
@@ -204,7 +205,7 @@ class Chunk:
 class Chunks:
     """The chunks of one memory type.
 
-    budget: the heap's budget. limits: budgets of this device alone. most_bytes: the smallest of them all.
+    budget: the heap's budget. limits: budgets of this device alone. most_bytes: size of the smallest budget.
     shareable: other processes may import them.
     """
 
@@ -254,8 +255,8 @@ class Chunks:
 
         Raises:
             DescriptorError: ``fd`` is not open, or is not a descriptor of such memory.
-            UnsupportedError: it is of another device or driver, or the device cannot share memory between processes,
-                or not such memory.
+            UnsupportedError: the memory is of another device or driver, or the device cannot share memory between
+                processes, or no memory of this kind.
         """
         device = self._device
         sharing.require_import(device, _usage(), external)
@@ -380,7 +381,7 @@ class Block:
         """A view of ``nbytes`` bytes from ``offset`` of a block that the host can see."""
         mapped = self.chunk.view
         if mapped is None:
-            raise DeviceError("the host does not see this memory")
+            raise DeviceError(f"the host cannot see this memory of {self.nbytes} bytes")
         start = self.offset + offset
         return mapped[start : start + nbytes]
 
@@ -420,7 +421,7 @@ class Pool:
     def allocate(self, nbytes: int, most_leaving: int) -> Block | None:
         """A block of at least ``nbytes``; None if the caller must first wait for ``last_use_of_leaving``.
 
-        most_leaving: a new chunk waits while more bytes than these are freed but still used by the device.
+        most_leaving: no new chunk is made while more bytes than these are freed but still used by the device.
 
         Raises:
             OutOfDeviceMemory: there is no room although no freed block is still in use.
@@ -512,8 +513,8 @@ class Pool:
             self._drop_oldest_large()
         for slab in list(self._idle_slabs.values()):
             self._destroy_slab(slab)
-        # Sizes that are never requested again leave empty bins, which take 0.7 KB each, and 0.3 KB for a block of a
-        # slab that was destroyed.
+        # Sizes that are never requested again leave empty bins, which take 0.7 KB each. Blocks of destroyed slabs take
+        # 0.3 KB each.
         self._idle = {
             size: blocks for size, idle in self._idle.items() if (blocks := deque(filter(self._is_whole, idle)))
         }
@@ -679,12 +680,12 @@ class Imports:
         name, most = device.physical.info.name, device.physical.max_allocation_bytes
         pages = nbytes + -nbytes % mmap.PAGESIZE
         if pages > most:
-            raise UnsupportedError(f"{pages} bytes exceed the largest import of {name}, {most}")
+            raise UnsupportedError(f"{pages} bytes exceed the largest import of {name}, {most} bytes")
         pointer = vulkan.ffi.cast("void *", first)
 
         def allocate(chunk: Chunk, needs: Handle) -> None:
             if needs.size > pages:
-                raise UnsupportedError(f"{name} wants {needs.size} bytes for a buffer over {pages} bytes of the host")
+                raise UnsupportedError(f"{name} needs {needs.size} bytes for a buffer over {pages} bytes of the host")
             able = struct("VkMemoryHostPointerPropertiesEXT")
             try:
                 device.vk.vkGetMemoryHostPointerPropertiesEXT(device.handle, self._kind, pointer, able)
@@ -711,7 +712,7 @@ class Blocks:
 
     pools: the open pools. pool: for tensors. host_pool: for staging. parameter_pool: for parameters of kernels.
         There is one pool for each memory type, so all three are the same pool if the host works in place.
-    freed: blocks that nobody refers to any more, each after the bytes in use that it counted for. The garbage collector
+    freed: blocks that nobody refers to any more, each after the bytes that it counted as in use. The garbage collector
         may free a block in the middle of anything, so a finalizer only appends it here, which needs no lock; the next
         thread that holds the lock returns it to its pool.
     staged: blocks of ``host_pool`` that transfers have given back, in the same way.

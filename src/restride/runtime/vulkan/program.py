@@ -24,13 +24,15 @@ PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
 """Name of the module, specialization constants, number of storage buffers."""
 
 FOLDER_VARIABLE = "RESTRIDE_PIPELINE_CACHE"
-"""Environment variable with the folder of the files; empty: none; default: the user's ``restride/pipelines``."""
+"""Environment variable with the folder of the files; if it is empty, nothing is stored. Default: ``restride/pipelines``
+in the user's cache.
+"""
 
 MAX_BYTES = 64 << 20
 """Maximum size of a file in bytes. A larger cache is not written, and the next process starts with an empty one."""
 
 _HEADER_BYTES = 32
-"""Size of Vulkan's header. Data of this size is empty: lavapipe, for one, has a cache of its own and stores nothing."""
+"""Size of Vulkan's header. Data of this size holds no pipeline: lavapipe, for one, has a cache of its own instead."""
 
 _DIGEST_BYTES = 32
 

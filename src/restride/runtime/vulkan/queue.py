@@ -24,8 +24,8 @@ MAX_PENDING = 64
 
 MAX_USES = 32
 """A batch is submitted after this many uses of blocks, two per dispatch, so that the device works while more is
-recorded. On llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 16 take two thirds of the
-time.
+recorded. On llvmpipe a small dispatch takes about as long as its recording: 100 dispatches in parts of 16 take two
+thirds of the time of 100 in one part.
 """
 
 MAX_WINDOWS = 64
@@ -45,8 +45,9 @@ _SLICE_SECONDS = 0.2
 class Slot:
     """A command buffer and its fence, used for one submission after another.
 
-    ticket: number of the last submission that used it. waiters: threads that wait for that.
-    retired: the device does not have it. recording: commands were begun, but not yet submitted or thrown away.
+    ticket: number of the last submission that used it. waiters: threads that wait for this submission.
+    retired: the device does not have the command buffer. recording: commands were begun, but not yet submitted or
+        thrown away.
     ended: the recording takes no more commands. shared: buffers acquired from other processes for this recording.
     kept: the recording is submitted more than once, so the slot is not free between its submissions.
     """
@@ -134,9 +135,10 @@ def _join(windows: list[tuple[int, int]], start: int, end: int, whole: int) -> N
 
 
 SPIN_SECONDS = 2e-4
-"""A wait asks the driver repeatedly for so many seconds before it sleeps; 0 on a CPU, which computes meanwhile.
+"""A wait asks the driver repeatedly for so many seconds before it sleeps; 0 if the device is a CPU, which computes
+meanwhile.
 
-A small call and its wait take 54 us on an H200, but 95 us if the thread sleeps, for as much processor time.
+On an H200, a small call and its wait take 54 us, but 95 us if the thread sleeps; both cost the same processor time.
 """
 
 
@@ -203,9 +205,9 @@ class Queue:
         return ticket
 
     def record(self, parts: list[tuple[Slot, list[Use]]], uses: list[Use], *records: Callable[[Slot], None]) -> Slot:
-        """Record commands for ``submit_kept``; the first of them waits for everything before, whatever that will be.
+        """Record commands for ``submit_kept``; at each submission, the first one waits for everything submitted before.
 
-        parts: the slot with the uses is appended, until ``release``.
+        parts: a list to which the slot and its uses are appended; they stay there until ``release``.
         """
         self.flush()
         self.hazards.abandon()
@@ -228,7 +230,7 @@ class Queue:
         """Submit what ``record`` recorded; the device must have finished with it, and no thread may wait for it."""
         self.flush()
         self._vk.vkResetFences(self._device.handle, 1, slot.fences)
-        self.hazards.abandon()  # what was used since the last barrier is known of the first submission only
+        self.hazards.abandon()  # only for the first submission is it known what was used since the last barrier
         self._submit(slot, uses)
 
     def release(self, slot: Slot) -> None:
@@ -409,7 +411,10 @@ class Queue:
         return slot
 
     def end_wait(self, slot: Slot, finished: int) -> None:
-        """Follows ``slot.waiters -= 1``; ``finished``: this submission, and all before it, have finished."""
+        """End a wait, after ``slot.waiters -= 1``.
+
+        finished: this submission has finished, with all before it; 0: the wait ended before.
+        """
         if slot.retired:
             if not slot.waiters and not slot.kept:
                 self._free.append(slot)
@@ -466,7 +471,7 @@ class Queue:
     def wait_idle(self, timeout: float) -> bool:
         """Wait until a lost device is idle, which Vulkan promises to happen; False if the driver keeps refusing.
 
-        Of the caller's device only this queue: the others may be in use, and ``lock`` is of this one.
+        On the caller's device, wait for this queue only: others may be in use, and ``lock`` is of this one.
         """
 
         def is_idle() -> bool:
@@ -512,7 +517,7 @@ class Queue:
             self._vk.vkDestroyFence(device.handle, slot.fence, device.null)
 
     def new_slot(self) -> Slot:
-        """Create a slot, which lives as long as the queue."""
+        """Create a slot, which lives as long as the queue, or until ``_discard``."""
         device = self._device
         request = struct("VkCommandBufferAllocateInfo", commandPool=self._pool, level=0, commandBufferCount=1)
         command = vulkan.ffi.new("VkCommandBuffer *")

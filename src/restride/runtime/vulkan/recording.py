@@ -36,11 +36,11 @@ Held = TypeVar("Held", bound=_Holds)
 class Recording(Generic[Held]):
     """Submissions in order, each a command buffer, with everything that their commands use.
 
-    ``VulkanRuntime.recording`` makes it and ``VulkanRuntime.replay`` submits it again. What the host wrote while it was
-    made, such as tables, is not written again, but kept as it is. Whatever it keeps is noted by statements without a
-    call after the change that they belong to, at which an interrupt might come.
+    ``VulkanRuntime.recording`` makes it and ``VulkanRuntime.replay`` submits it again. What the host wrote while the
+    recording was made, such as tables, is not written again, but kept as it is. Whatever the recording keeps is changed
+    and then noted by statements without a call between them, at which an interrupt might come.
 
-    dispatches: kernels in all of it. holds: of the blocks that its commands use.
+    dispatches: number of kernels in all submissions. holds: the holds of the blocks that the commands use.
     """
 
     def __init__(self, session: Opened) -> None:
@@ -53,7 +53,7 @@ class Recording(Generic[Held]):
 
     @property
     def ticket(self) -> int:
-        """Its last submission."""
+        """The last submission of a command buffer of the recording."""
         return max((slot.ticket for slot, _ in self.parts), default=0)
 
     @property

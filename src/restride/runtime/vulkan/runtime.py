@@ -62,10 +62,10 @@ PIECE_BYTES = 4 << 20
 _MIN_PIECE_BYTES = 1 << 12
 
 _Ended: TypeAlias = tuple[Block | None, Slot | None, int, int, int]
-"""A use that has ended: the block of a copy, or the slot of a wait and the ticket that is finished; bytes up, down."""
+"""An ended copy or wait: the block of the copy; the slot of the wait and the finished ticket; bytes up, bytes down."""
 
 _SECONDS_TO_LOOK = 0.2
-"""``close`` looks so often whether others have left, because a thread that an interrupt ended may not have told it."""
+"""``close`` looks at this interval whether all other threads have left: one that an interrupt ended may not tell it."""
 
 _MIN_TO_CLOSE = 5.0
 """``close`` waits at least so many seconds: llvmpipe aborts a process that ends while llvmpipe compiles."""
@@ -99,7 +99,7 @@ class VulkanRuntime:
         Raises:
             DeviceNotFound: the device is not, or no longer, on this machine.
             UnsupportedError: the device lacks Vulkan 1.1, memory, or a queue for compute.
-            DescriptorError: the handles are not of one another.
+            DescriptorError: the handles do not belong together.
         """
         if handles is not None:
             physical = physical_of(handles)
@@ -117,7 +117,7 @@ class VulkanRuntime:
         self.info = replace(physical.info, limits=self.limits)
         self._staging = Staging(self._session) if placement.staging else None
         self._dispatches = 0
-        self._recording: Recording[Hold] | None = None  # what is started goes into it
+        self._recording: Recording[Hold] | None = None  # it takes up the work that is started
 
     def allocate(self, nbytes: int, shareable: bool = False) -> VulkanMemory:
         """See ``Runtime.allocate``."""
@@ -149,11 +149,11 @@ class VulkanRuntime:
         chunk, physical = hold.block.chunk, session.device.physical
         if not chunk.is_shared:
             raise UnsupportedError(
-                f"a memory of {memory.nbytes} bytes was not allocated as shareable: rs.empty(desc, shareable=True) is"
+                f"a memory of {memory.nbytes} bytes was not allocated as shareable: use rs.empty(desc, shareable=True)"
             )
         if not chunk.allocated:
             raise UnsupportedError(
-                f"a memory of {memory.nbytes} bytes was imported from a file descriptor: pass on a duplicate of that"
+                f"a memory of {memory.nbytes} bytes was imported from a file descriptor: pass on a duplicate of it"
             )
         session.wait_for(hold.block.used)
         kind = session.blocks.shareable_pool.chunks.memory_type
@@ -256,7 +256,7 @@ class VulkanRuntime:
         except BaseException:
             if self._recording is recording:
                 self._recording = None
-            recording.close()  # waits for the lock: whatever another thread adds to it is in it by then
+            recording.close()  # waits for the lock, under which another thread may be adding to the recording
             raise
         self._recording = None
 
@@ -363,7 +363,7 @@ class VulkanRuntime:
             session.enter()
             queue, recording = session.queue, self._recording
             if recording is not None:
-                kernels = list(kernels)  # which is not cached: the recording keeps what is prepared
+                kernels = list(kernels)  # a list is not cached: the recording keeps what is prepared
             try:
                 work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
                 if not work.dispatches and run is None:
@@ -383,7 +383,7 @@ class VulkanRuntime:
     def _require_in_place(self) -> None:
         if self._staging is not None:
             raise UnsupportedError(
-                f"{self.info.name} ({self.info.kind}) has memory of its own, which the host copies to"
+                f"{self.info.name} ({self.info.kind}) has memory of its own, so host and device cannot share bytes"
             )
 
     def _hold(self, memory: Memory) -> Hold:
@@ -441,7 +441,7 @@ class Session:
 
     @property
     def lock(self) -> threading.RLock:
-        """The lock, if the device is alive: after fork, the thread that held it does not exist to release it.
+        """The lock, if the device is alive: in a child made by fork, the thread that held the lock cannot release it.
 
         Raises:
             DeviceLost: the device is lost, closed or inherited.
@@ -483,7 +483,7 @@ class Session:
         return self._take(pool, nbytes, most_leaving, in_use=nbytes)
 
     def staging_block(self, nbytes: int) -> Block:
-        """A host-visible block, the caller's until it is ``staged``; waits for those that the device still uses.
+        """A host-visible block, the caller's until it is appended to ``blocks.staged``; may wait for blocks in use.
 
         Raises: as ``allocate``.
         """
@@ -519,7 +519,7 @@ class Session:
         self.drain_if_free()
 
     def drain_if_free(self) -> None:
-        """Return blocks that were given back to their pools, unless a thread is busy here: then the next call does."""
+        """Return freed and staged blocks to their pools, unless a thread holds the lock: then the next call does."""
         # Repeat if a block was freed just before the lock was released, because on a closed device nobody else frees
         # it.
         while (self.blocks.freed or self.blocks.staged) and self._lock.if_free(self._drain):
@@ -535,7 +535,7 @@ class Session:
     def pinned(self, block: Block, uploads: int = 0, downloads: int = 0) -> Iterator[None]:
         """While the host copies, keep the block from reuse and the device from closing; then count the bytes copied."""
         pinned = moved = False
-        # The ``try`` begins while the lock is held, because an interrupt may come when it is released.
+        # The ``try`` begins before the lock is released, because an interrupt may come at the release.
         try:
             with self.lock:
                 self.enter()
@@ -546,8 +546,9 @@ class Session:
             moved = True
         finally:
             if pinned:
-                # Noted by one call, because an interrupt may come after it. If another thread holds the lock, the next
-                # call here ends the use: a wait for the lock could be interrupted, and then nobody would.
+                # The use is noted by one call, because an interrupt may come after a call. If another thread holds the
+                # lock, the next call here ends the use: a wait for the lock could be interrupted, and then the use
+                # would never end.
                 self._ended_uses.append((block, None, 0, uploads * moved, downloads * moved))
                 self._lock.if_free(self._end_uses)
 
@@ -661,7 +662,7 @@ class Session:
         return uses, record
 
     def make_room(self) -> None:
-        """Wait until fewer than the allowed submissions are pending; another thread may still take the free slot."""
+        """Wait until fewer than ``MAX_PENDING`` submissions pend; another thread may then take the free slot."""
         while self.queue.is_full:
             self.wait_for(self.queue.completed + 1)
 
@@ -692,9 +693,9 @@ class Session:
             raise
         finally:
             if entered:
-                # Recorded before any call, because an interrupt may come there: then the next call here hands the batch
-                # over. The same if the collector drops a generator in the middle of any call, even of another device's:
-                # then this code must not wait for the lock.
+                # The end is noted before any call, at which an interrupt may come: then the next call here hands the
+                # batch over. It also does so if the garbage collector drops this generator in the middle of any call,
+                # even of another device's: then this code must not wait for the lock.
                 self._ended_batches += (None,)
                 if not (dropped or self._lock.is_held() or self.device.inherited):
                     with self._lock.raw:
@@ -705,7 +706,8 @@ class Session:
         while self._ended_batches:
             if self.queue.batches == 1 and not self.device.dead:
                 self.queue.flush()
-            # After ``flush``, in statements without a call: an interrupt or error in it leaves both for the next call.
+            # After ``flush``, in statements without a call: if ``flush`` is interrupted or fails, both the count and
+            # the entry stay for the next call.
             self.queue.batches -= 1
             del self._ended_batches[0]
 
@@ -828,8 +830,8 @@ class Staging:
     def _pinned(self, stage: Block, buffers: Sequence[Block]) -> Iterator[bool]:
         """Keep ``stage`` from reuse and the device from closing; yield whether it is still one of the ``buffers``.
 
-        Both change under the lock: either the transfer that an interrupt ended has given the buffer back before, or
-        the pool keeps it until this context ends.
+        An interrupt may end the transfer, which then empties ``buffers`` before it gives them back. So a buffer that is
+        still listed was pinned before that, and the pool keeps it until this context ends.
         """
         with self._session.pinned(stage):
             yield stage in buffers
@@ -857,8 +859,8 @@ class Staging:
                     blocks.append(self._session.staging_block(size))
             yield blocks
         finally:
-            # Without a call, where an interrupt could lose them; the list first, because a thread that helps to copy
-            # asks it whether they are still the transfer's.
+            # Without a call, at which an interrupt could lose the blocks. The list is emptied first, because a thread
+            # that helps to copy looks there whether a block is still the transfer's.
             given_back = blocks[:]
             del blocks[:]
             self._session.blocks.staged += given_back

@@ -1,6 +1,6 @@
 """Device memory that programs share by file descriptors: whether the driver can, and the calls that export and import.
 
-What is exported is one dedicated allocation of one buffer, which every driver that shares buffers allows. An import
+Each export is one dedicated allocation of one buffer, which every driver that shares buffers allows. An import
 names the sizes and the memory type of the export, and its buffer is created in the same way, as Vulkan demands. Memory
 of other programs may also be a part of an allocation that is not dedicated.
 """
@@ -42,8 +42,8 @@ def require_sharing(device: LogicalDevice, usage: int) -> None:
     physical = device.physical
     if os.name == "nt":
         raise UnsupportedError(
-            f"{physical.info.name} shares no memory between processes: drivers of Windows have handles of other rules, "
-            "not file descriptors"
+            f"{physical.info.name} shares no memory between processes: drivers of Windows have no file descriptors for "
+            "it, but handles, which have other rules"
         )
     if FD_SHARING not in physical.extensions:
         lacks = "it has no" if device.is_own else "your VkDevice was created without"
@@ -52,12 +52,13 @@ def require_sharing(device: LogicalDevice, usage: int) -> None:
     features = _features(device, usage)
     if features & both != both:
         raise UnsupportedError(
-            f"{physical.info.name} shares no storage buffers between processes: their features are {features:#x}"
+            f"{physical.info.name} shares no storage buffers between processes: their features are {features:#x}, not "
+            f"{both:#x}"
         )
 
 
 def external_buffer() -> Handle:
-    """The structure in the pNext chain of a VkBufferCreateInfo."""
+    """The pNext chain of the VkBufferCreateInfo of a buffer for shared memory."""
     return struct("VkExternalMemoryBufferCreateInfo", handleTypes=_kind())
 
 
@@ -86,9 +87,9 @@ def require_import(device: LogicalDevice, usage: int, external: ExternalMemory) 
     """Refuse memory that cannot have been exported for buffers of this usage on this device.
 
     Raises:
-        UnsupportedError: it is of another device or driver, or not of whole ``uvec4``, or the driver imports dedicated
-            allocations only.
-        DescriptorError: its sizes are impossible.
+        UnsupportedError: the memory is of another device or driver, or not of whole ``uvec4``, or the driver imports
+            dedicated allocations only.
+        DescriptorError: the sizes are impossible.
     """
     info = device.physical.info
     own, other = (info.uuid, device.physical.driver_uuid), (external.device_uuid, external.driver_uuid)
@@ -101,8 +102,8 @@ def require_import(device: LogicalDevice, usage: int, external: ExternalMemory) 
     most = device.physical.max_allocation_bytes
     if not (0 < nbytes <= most and offset >= 0 and offset + nbytes <= whole < _MAX_BYTES):
         raise DescriptorError(
-            f"the fields say {nbytes} bytes at byte {offset} of an allocation of {whole}; the largest buffer of "
-            f"{info.name} has {most}"
+            f"the fields say {nbytes} bytes at byte {offset} of an allocation of {whole}: they must lie inside it, and "
+            f"be 1 to {most} on {info.name}"
         )
     if nbytes % MEMORY_ROUNDING:
         raise UnsupportedError(
@@ -111,15 +112,15 @@ def require_import(device: LogicalDevice, usage: int, external: ExternalMemory) 
         )
     only = vulkan.VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT
     if not external.dedicated and _features(device, usage) & only:
-        raise UnsupportedError(f"{info.name} shares dedicated allocations only, and the fields say another")
+        raise UnsupportedError(f"{info.name} shares dedicated allocations only, and the fields say dedicated=False")
 
 
 def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, external: ExternalMemory) -> Handle:
     """The memory that ``fd`` stands for, allocated for ``buffer``, whose requirements are ``needs``.
 
     Raises:
-        DescriptorError: it is not such memory. In that case the drivers of NVIDIA and llvmpipe also return
-            VK_ERROR_OUT_OF_DEVICE_MEMORY, although an import allocates nothing.
+        DescriptorError: ``fd`` does not stand for such memory. In that case the drivers of NVIDIA and llvmpipe also
+            return VK_ERROR_OUT_OF_DEVICE_MEMORY, although an import allocates nothing.
     """
     name, nbytes, kind = device.physical.info.name, external.allocation_bytes, external.memory_type
     if external.dedicated:
@@ -169,7 +170,7 @@ def _require_memory(fd: int, nbytes: int) -> None:
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISDIR(mode) or os.isatty(fd):
         raise DescriptorError("it is a pipe, a socket, a folder or a terminal")
     if stat.S_ISREG(mode) and status.st_size < nbytes:
-        raise DescriptorError(f"it has {status.st_size} bytes")
+        raise DescriptorError(f"it is a file of {status.st_size} bytes")
 
 
 def _dedicated(buffer: Handle) -> Handle:
