@@ -258,7 +258,7 @@ def test_a_destination_that_is_only_read_is_refused_before_anything_is_read(tmp_
     with h5py.File(tmp_path / "a.h5", "r") as file:
         stored = tensorstore.open(spec, read=True, write=False).result()
         for destination in (zarr.open_array(tmp_path / "a.zarr", mode="r"), file["a"], stored):
-            with pytest.raises(rs.DescriptorError, match="destination is only read: open it for writing, by mode"):
+            with pytest.raises(rs.DescriptorError, match="destination is read-only: open it for writing, by mode"):
                 rs.stream(VOLUME, destination, journal=tmp_path / "journal")
     assert not (tmp_path / "journal").exists()
 

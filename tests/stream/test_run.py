@@ -284,7 +284,7 @@ def test_a_chunk_may_be_larger_than_the_device():
 
 
 REFUSED_STREAMS = {
-    r"destination is uint8\[6, 12, 15\], and the result of the chain is u8\[6,12,16\]": {
+    r"destination is uint8\[6, 12, 15\], but the result of the chain is u8\[6,12,16\]": {
         "destination": np.zeros((6, 12, 15), np.uint8)
     },
     r"destination is float32\[6, 12, 16\], and the result": {"destination": np.zeros((6, 12, 16), np.float32)},
@@ -302,8 +302,8 @@ REFUSED_STREAMS = {
     r"chunks \(-1, 2, 2\) must be 1 or more for each of the 3 axes": {"chunks": (-1, 2, 2)},
     r"chunks must be elements along each of the 3 axes of the result, such as \(4, 4, 4\), got 4": {"chunks": 4},
     r"chunks must be elements .* got 'auto'; None lets restride choose": {"chunks": "auto"},
-    r"destination is only read: open it for writing": {"destination": np.broadcast_to(np.uint8(0), (6, 12, 16))},
-    r"devices must be a list of one or more, such as .*, got \[\]": {"devices": []},
+    r"destination is read-only: open it for writing": {"destination": np.broadcast_to(np.uint8(0), (6, 12, 16))},
+    r"devices must be a list of one or more devices, such as .*, got \[\]": {"devices": []},
     r"memory must be an integer, got 16\.5": {"memory": 16.5},
     r"memory must be an integer, got inf": {"memory": float("inf")},
     r"memory of 10 bytes is too little": {"memory": 10},
@@ -315,7 +315,7 @@ REFUSED = {
     r"raw must be 4 bytes, as uint8, for u8\[4\]\{0\}, got uint8\[2, 2\]": lambda: rs.LaidOut(
         np.zeros((2, 2), np.uint8), "u8[4]{0}"
     ),
-    r"layout 'NHWC' of a chain only permutes axes": lambda: rs.Chain().reorder("NHWC"),
+    r"layout 'NHWC' of a chain must only permute axes": lambda: rs.Chain().reorder("NHWC"),
     r"window is not accepted in a chain": lambda: rs.Chain().resample((3,), window=(slice(1),)),
     r"a chain takes integers, slices, ... and None as an index, got \[1\]": lambda: rs.Chain()[[1]],
     r"index 6 is out of range for axis 0 of size 6, for u8\[6,24,32\]": lambda: rs.Chain()[6].of(VOLUME.shape, "u8"),

@@ -456,7 +456,7 @@ def test_pages_unlike_the_first_are_named(tmp_path: Path, capsys):
         for orientation in (1, 1, 3):
             tags = [(274, "H", 1, orientation, True)]
             file.write(elements("YX"), photometric="minisblack", metadata=None, extratags=tags)
-    refuse(path, f"page 2 of {path} has the orientation 3, and the first of its series 1", capsys)
+    refuse(path, f"page 2 of {path} has the orientation 3, and the first page of its series has 1", capsys)
     for kind, named in (("ome", {"tile": (16, 16)}), ("ome", {}), ("shaped", {"compression": "zlib"}), ("imagej", {})):
         save(path, kind, "ZYX", **named)
         with tifffile.TiffFile(path, mode="r+b") as file:
@@ -464,7 +464,7 @@ def test_pages_unlike_the_first_are_named(tmp_path: Path, capsys):
                 continue
             file.pages[1].aspage().tags[262].overwrite(0)
         refuse(path, "page 1 of", capsys)
-        refuse(path, "the photometric interpretation MINISWHITE, and the first of its series MINISBLACK", capsys)
+        refuse(path, "interpretation MINISWHITE, and the first page of its series has MINISBLACK", capsys)
 
 
 def test_series_that_are_not_read_are_counted(tmp_path: Path, capsys):

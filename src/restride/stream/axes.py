@@ -71,7 +71,8 @@ class SourceAxis:
 
     name: empty if it has none. unit: in the source's spelling, None if it has none. step: distance of neighbouring
     elements, None if it is not stated, NaN if it varies. origin: where element 0 is, NaN if the source states it only
-    for other elements, such as those before a resize. NaN without a step: unit and step are stated for those too.
+    for other elements, such as those before a resize. NaN without a step: the source states unit and step, too,
+    only for other elements.
     """
 
     name: str
@@ -287,7 +288,7 @@ def _of_multiscale(image: Mapping[str, Any], level: Mapping[str, Any], rank: int
     if "axes" not in image and rank != len(AXES):  # multiscales that do not follow OME
         return ()
     if len(stated) != rank:
-        raise ValueError(f"{len(stated)} axes of an array of {rank}")
+        raise ValueError(f"{len(stated)} axes are listed for an array with {rank}")
     axes = []
     for entry in stated:
         if isinstance(entry, str):  # OME-Zarr 0.3
@@ -302,7 +303,7 @@ def _of_multiscale(image: Mapping[str, Any], level: Mapping[str, Any], rank: int
         if kind == "identity":
             continue
         if kind not in {"scale", "translation"}:
-            raise ValueError(f"a transformation of type {kind!r}")
+            raise ValueError(f"a transformation of the unknown type {kind!r}")
         numbers = [float(number) for number in transformation[kind]]
         if len(numbers) != rank:
             raise ValueError(f"{len(numbers)} numbers of a {kind} for {rank} axes")

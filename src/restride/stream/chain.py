@@ -180,11 +180,11 @@ class Chain:
         }
         for refused in ("out", "sum_scale", "window", "source_sizes"):
             if bound.pop(refused, None) is not None:
-                raise DescriptorError(f"{refused} is not accepted in a chain, whose chunks are windows of new results")
+                raise DescriptorError(f"{refused} is not accepted in a chain, which computes new results, in windows")
         layout = bound.get("layout")
         if layout is not None and not is_permutation(layout):
             raise DescriptorError(
-                f"layout {layout!r} of a chain only permutes axes, as 'NCHW->NHWC': the destination has its own"
+                f"layout {layout!r} of a chain must only permute axes, as 'NCHW->NHWC': the destination has its layout"
             )
         added = ChainedCall(operation.__name__, {argument: _frozen(value) for argument, value in bound.items()})
         _ = str(added)  # raises here if an argument has no unambiguous text
@@ -278,8 +278,8 @@ class WindowedChain:
         """The part of the source that a window of the result reads.
 
         Raises:
-            DescriptorError: for an axis, the window has neither a slice without a step, inside the result, nor None
-                for all of it.
+            DescriptorError: for an axis, the window has anything but a slice without a step, inside the result, or None
+                for the whole axis.
         """
         return slices(self.windows(self.as_window(window))[0])
 

@@ -30,7 +30,7 @@ class Channel:
 def stated_channels(source: object, axis: int | None, count: int) -> tuple[Channel, ...]:
     """The channels that ``source`` states, one for each of the ``count`` elements along ``axis``; else none.
 
-    axis: None: the image has no axis of channels, and is one.
+    axis: None: the image has no axis of channels, and is a single channel.
 
     Raises:
         DescriptorError: the metadata are damaged.
@@ -50,7 +50,10 @@ def stated_channels(source: object, axis: int | None, count: int) -> tuple[Chann
 
 
 def _of_lazy(lazy: LazyArray, axis: int | None) -> tuple[Channel, ...]:
-    """Those of the source, at the places along its axis that each element along ``axis`` is read from alone."""
+    """The channels of the source at the places that the elements along ``axis`` are read from.
+
+    Empty, unless each element is read from a single place, and all places are along one axis of the source.
+    """
     given, added, work = lazy._given, lazy._added, lazy._work  # noqa: SLF001 - of the same package
     before = len(work.stages) - len(added.operations)  # stages that ``given`` has, or that turn a TIFF upright
     if axis is None:
@@ -84,13 +87,13 @@ def _of_tiff(series: Series, name: str | None) -> tuple[Channel, ...]:
     labels = [str(label) for label in stated.get("Labels", ())]
     sizes = dict(zip(series.get_axes(squeeze=False), series.get_shape(squeeze=False), strict=True))
     count = 1 if name is None else sizes["C"]
-    # Labels are of slices, which are channels if there are no others.
+    # Labels name slices. If there are as many slices as channels, the slices are the channels.
     names = labels if len(labels) == count == len(series) else [""] * count
     return tuple(map(Channel, names, colors if len(colors) == count else [""] * count))
 
 
 def _of_integer(text: str | None) -> str:
-    """The colour that OME writes as a signed integer of 32 bits: red, green, blue and alpha, the first one on top."""
+    """The colour that OME writes as a signed integer of 32 bits: red in the highest byte, then green, blue, alpha."""
     if text is None:
         return ""
     number = int(text)
@@ -100,7 +103,7 @@ def _of_integer(text: str | None) -> str:
 
 
 def _of_table(table: Iterable[Sequence[int]]) -> str:
-    """The colour of the brightest of ImageJ's 256 colours of a channel."""
+    """The last, and brightest, of the 256 colours that ImageJ states for a channel."""
     red, green, blue = (int(of_color[-1]) for of_color in table)
     return f"{red:02X}{green:02X}{blue:02X}"
 

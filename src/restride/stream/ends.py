@@ -20,7 +20,7 @@ from restride.stream.chain import lengths, slices, spelled
 from restride.stream.files import DestinationArray, SourceArray, arrays_in, library_of
 
 _BITS = {element.name: np.dtype(f"u{element.itemsize}") for element in EXTENSIONS}
-"""Types that file formats lack, and the integer types that store their bits there."""
+"""By the name of an element type that file formats lack: the integer type that stores its bits in a file."""
 
 
 _MAX_NAMED = 9
@@ -95,22 +95,22 @@ class Destination:
             raise _lacks("destination", "__setitem__", array)
         if library_of(array) == "dask":
             raise DescriptorError(
-                "destination is a dask array, which is no place in memory or a file: rs.dask.apply makes one"
+                "destination must be an array in memory or in a file, not a dask array, which rs.dask.apply makes"
             )
         self.array = array
         own, self._stored = _sizes_and_type("destination", array)
         is_bits = self._stored == _BITS.get(dtype.name)
         if own != sizes or (self._stored != dtype.dtype and not is_bits):
             raise DescriptorError(
-                f"destination is {self._stored}{list(own)}, and the result of the chain is {TensorDesc(dtype, sizes)}"
+                f"destination is {self._stored}{list(own)}, but the result of the chain is {TensorDesc(dtype, sizes)}"
             )
         if _is_read_only(array):
-            raise DescriptorError("destination is only read: open it for writing, by mode 'r+'")
+            raise DescriptorError("destination is read-only: open it for writing, by mode 'r+'")
         self.chunks = _chunks_of(array, "shards") or _chunks_of(array, "chunks")
         self._filled = _filled(array)
 
     def reserve(self) -> None:
-        """Allocate a mapped file on its disk, since a process that writes to a mapping beyond a full disk is killed.
+        """Allocate a mapped file on its disk, because a process that writes to a mapping is killed if the disk is full.
 
         Raises:
             OSError: the disk is full.
@@ -161,8 +161,8 @@ def stored_copies(source: Any, destination: Any, chunks: tuple[int, ...]) -> Cal
     """A function that copies one stored chunk, by its place in the grid, without decoding it.
 
     It returns False, and copies nothing, if the source has not stored the chunk: all its elements are the fill value.
-    None unless both are arrays of Zarr 3 with equal sizes, types and codecs, and each chunk, or shard, is one of
-    ``chunks``.
+    None unless both are arrays of Zarr 3 with equal sizes, types and codecs, and their chunks, or shards, have the
+    sizes ``chunks``.
     """
     if not (_is_zarr(source) and _is_zarr(destination)):
         return None
@@ -268,7 +268,7 @@ def _sizes_and_type(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtyp
 
 
 def _type_of_elements(stored: np.dtype[np.generic], dtype: DTypeLike | None) -> DType:
-    """The element type of a source that stores ``stored``, by default this one."""
+    """The element type of a source that stores the type ``stored``; if ``dtype`` is None, ``stored`` itself."""
     stored = stored.newbyteorder("=")
     if dtype is None:
         with prefixed("source"):

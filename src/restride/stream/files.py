@@ -1,4 +1,4 @@
-"""Sources in files, represented by name so that they pickle, since each process opens the file itself; and groups."""
+"""Sources in files, represented by name so that they pickle: each process opens the file itself. Arrays in groups."""
 
 from __future__ import annotations
 

@@ -104,9 +104,9 @@ class LaidOut:
 
 
 def _outermost(desc: TensorDesc) -> tuple[int, int, int]:
-    """The axis whose blocks are consecutive, and a block's indices and bytes; if there is none, all is one block.
+    """The axis whose blocks are consecutive, and how many of its indices and how many bytes a block has.
 
-    f32[64,32,3,3]:OIhw16i16o: axis 0, 16, and 16 * 32 * 9 * 4 bytes.
+    f32[64,32,3,3]:OIhw16i16o: axis 0, 16 indices, and 16 * 32 * 9 * 4 bytes. Without such an axis, all is one block.
     """
     for axis, size in enumerate(desc.sizes):
         for block in range(1, min(size, _MAX_OF_BLOCK + 1)):

@@ -14,7 +14,7 @@ from restride.weights.resizing import scaled_sizes
 
 
 def level_sizes(sizes: Sequence[int], factors: Sequence[float], levels: SupportsIndex) -> tuple[tuple[int, ...], ...]:
-    """Sizes of ``levels`` levels, the first of which has ``sizes``; factors of 45 and 1/2: 45, 22, 11.
+    """Sizes of ``levels`` levels, the first of which has ``sizes``; size 45 and factor 1/2 give 45, 22, 11.
 
     Args:
         sizes: sizes of level 0.
@@ -57,7 +57,7 @@ def drifts(rules: Mapping[str, object], dtype: DType) -> bool:
     """True if levels by these rules must be computed from level 0, as those of mode "nearest" must.
 
     An element taken by "nearest" is up to half an element away from the exact position, in units of its own level. From
-    level to level the errors add up: element 0 of level 4 would be element 15, instead of 7 or 8.
+    level to level the errors add up: element 0 of level 4 would be element 15 of level 0, instead of 7 or 8.
     """
     request, _, _ = split_arguments(rules)
     mode: str = read_words(request, dtype.name)[0].mode

@@ -37,7 +37,7 @@ _MANY_CHUNKS = 1000
 """From this many chunks on, which take a few ms each, their size matters."""
 
 MAX_TINY = 10_000
-"""Maximum number of tiny parts of a result. More would take minutes; with a little more memory it takes seconds."""
+"""Maximum number of tiny parts of a result. More take minutes; with a little more memory the result takes seconds."""
 
 _TINY = 64 << 10
 """A part with fewer bytes of host and device takes only the fixed time for reading and computing."""
@@ -146,11 +146,11 @@ class ReadPlan:
 def default_chunks(work: WindowedChain, memory: int, source_chunks: Sequence[int] | None = None) -> tuple[int, ...]:
     """Default chunks of a result, with long contiguous runs in both source and destination.
 
-    Axes are halved until a chunk is small, first those that are slow in both: for [t,y,x] that becomes [y,x,t] this is
-    y, then x and t alternately.
+    Axes are halved until a chunk is small, first those that are slow in both: if the source [t,y,x] becomes [y,x,t], y
+    is halved first, then x and t alternately.
 
-    source_chunks: sizes of source chunks; chunks of the result have these along its axes, unless they are too large.
-    None: start from the whole result, and halve it until it is about 16 MiB.
+    source_chunks: sizes of source chunks; a chunk of the result has the same size along each axis that comes from the
+        source, unless that is too large. None: start from the whole result, and halve it until it is about 16 MiB.
     """
     chunks, most = [max(size, 1) for size in work.sizes], memory // 8
     sources = [work.along(axis, range(min(size, 1)))[0] for axis, size in enumerate(work.sizes)]
@@ -260,7 +260,7 @@ def plan_reads(
         grid: the chunks of its result.
         source_chunks: sizes of source chunks; None: the source has none, and elements are counted.
         most: bytes of host and device together for one group.
-        threads: number of threads that take groups; if it costs no reads, there are enough groups for all.
+        threads: number of threads that take groups; if that costs no further reads, there are enough groups for all.
     """
     if not len(grid):
         return ReadPlan(grid, (1,) * len(grid.sizes), 0, 0, 0)
@@ -308,7 +308,7 @@ def one_element(work: WindowedChain) -> int:
 def pieces(work: WindowedChain, window: Window, most: int, room: float = math.inf) -> Iterator[Window]:
     """Split a chunk into parts that need at most ``most`` bytes each, together with the whole chunk's result.
 
-    room: maximum bytes of a single part, which is on a device.
+    room: maximum bytes of a single part, which must fit on a device.
 
     Raises:
         DescriptorError: not even a part of one element fits.

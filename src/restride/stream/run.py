@@ -164,7 +164,7 @@ def plan_stream(
     """
     if (count := math.prod(ChunkGrid(work.sizes, chunks).counts)) > MAX_CHUNKS:
         raise DescriptorError(
-            f"chunks {chunks} cut sizes {work.sizes} into {count}, more than {MAX_CHUNKS}: give larger chunks"
+            f"chunks {chunks} cut sizes {work.sizes} into {count} chunks, more than {MAX_CHUNKS}: give larger ones"
         )
     threads, room = len(devices) + 2, _room(work, devices)
     plan = plan_reads(work, ChunkGrid(work.sizes, chunks), source_chunks, int(min(memory // threads, room)), threads)
@@ -191,7 +191,7 @@ def open_devices(devices: Sequence[Device] | None, source: object = None) -> lis
     except TypeError:
         several = []
     if not several or not all(isinstance(device, Device) for device in several):
-        raise DescriptorError(f"devices must be a list of one or more, such as rs.Device(0), got {devices!r}")
+        raise DescriptorError(f"devices must be a list of one or more devices, such as [rs.Device(0)], got {devices!r}")
     for device in several:
         device.counters()  # raises DeviceLost if the device is lost or closed
     return several

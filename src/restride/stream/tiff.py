@@ -45,7 +45,7 @@ _SIZES = {"X": "PhysicalSizeX", "Y": "PhysicalSizeY", "Z": "PhysicalSizeZ", "T":
 
 
 class Series(Protocol):
-    """What is read of a series of pages of tifffile, by its names."""
+    """What is read of a series of pages, with the names that tifffile gives it."""
 
     dataoffset: int | None
     dtype: np.dtype[Any]
@@ -108,7 +108,7 @@ def names_of(series: Series, array: Any) -> str:
         if series.get_shape(squeeze=is_squeezed) == tuple(array.shape):
             return str(series.get_axes(squeeze=is_squeezed))
     name, sizes = series.parent.filehandle.path, series.get_shape(squeeze=False)
-    raise DescriptorError(f"source has the sizes {tuple(array.shape)}, and the series of {name} that it reads {sizes}")
+    raise DescriptorError(f"source has the sizes {tuple(array.shape)}, and the series of {name} has {sizes}")
 
 
 def open_series(series: Series, array: Any = None) -> tuple[SourceArray, Chain, bool]:
@@ -160,7 +160,7 @@ def sizes_of(series: Series) -> dict[str, tuple[str, float, float]]:
             return _turned(_sizes_of_imagej(series), orientation_of(series.keyframe))
         if series.parent.is_ome:
             if series.kind != "ome":
-                raise ValueError("tifffile cannot follow it")
+                raise ValueError("tifffile cannot interpret them")
             return _turned(_sizes_of_ome(series), orientation_of(series.keyframe))
     return {}
 
@@ -170,7 +170,7 @@ def reading_metadata(what: str, *, names_error: bool = False) -> Iterator[None]:
     """A context for metadata that may be damaged; ``names_error``: the message has the type of what is raised inside.
 
     Raises:
-        DescriptorError: they are; it says which arguments state the same.
+        DescriptorError: the metadata are damaged; the message says which arguments state the same.
     """
     try:
         yield
@@ -183,8 +183,11 @@ def reading_metadata(what: str, *, names_error: bool = False) -> Iterator[None]:
 
 @contextmanager
 def _opened(file: Any) -> Iterator[None]:
-    """Open a file that tifffile has closed: all of several but the first, and after ``imread(..., aszarr=True)``."""
-    with file.lock:  # tifffile's zarr store seeks in the same file, and takes it for each read
+    """Open a file during the block if tifffile has closed it.
+
+    It closes all of several files but the first, and every file after ``imread(..., aszarr=True)``.
+    """
+    with file.lock:  # tifffile's zarr store seeks in the same file, and takes the lock for each read
         if not file.closed:
             yield
             return
@@ -217,7 +220,7 @@ def _require_values(series: Series) -> bool:
             Message.of(
                 f"{page.parent.filehandle.path} has the photometric interpretation {kind}, which is not read in parts: "
                 "convert it to MINISBLACK or RGB",
-                ", or pass an array, such as rs.imread's of a page that it converts",
+                ", or pass an array, such as rs.imread returns for a page that it converts",
             )
         )
     if page.extrasamples and page.extrasamples[0] == PREMULTIPLIED:
@@ -234,7 +237,7 @@ def _require_whole(series: Series) -> None:
     if series.kind in ("generic", "uniform", "shaped", "imagej", "ome"):  # in other kinds the list may lack its final 0
         tif.filehandle.seek(tif.pages.next_page_offset)
         if any(tif.filehandle.read(tif.tiff.offsetsize)):
-            raise ValueError(f"it is damaged, its list of pages breaks off after {len(tif.pages)}")
+            raise ValueError(f"it is damaged, its list of pages breaks off after {len(tif.pages)} pages")
     if series.dataoffset is not None:
         if (end := series.dataoffset + series.nbytes) > tif.filehandle.size:
             raise ValueError(f"it is truncated: it has {tif.filehandle.size} bytes, and elements up to byte {end}")
@@ -290,8 +293,8 @@ def _require_alike(series: Series) -> None:
         for what, value in first.items():
             if stated[what] != value:
                 raise DescriptorError(
-                    f"page {page.index} of {file.path} has the {what} {stated[what]}, and the first of its series "
-                    f"{value}: a series is read if all its pages have the same"
+                    f"page {page.index} of {file.path} has the {what} {stated[what]}, and the first page of its series "
+                    f"has {value}: all pages of a series must have the same"
                 )
 
 
@@ -336,7 +339,7 @@ def product(*numbers: float | Fraction) -> float:
 
 
 def pixels_of_ome(series: Series) -> tuple[ET.Element, Series] | None:
-    """The element of the OME metadata about the pixels of a series, and the series of its largest level; None: none.
+    """The element of the OME metadata about the pixels of a series, and the series of its largest level, or None.
 
     Raises:
         ValueError: tifffile's series are not the images of the metadata.
@@ -344,7 +347,7 @@ def pixels_of_ome(series: Series) -> tuple[ET.Element, Series] | None:
     images = _ome(series.parent).findall("{*}Image")
     all_series = series.parent.series
     if len(images) != len(all_series):  # tifffile leaves out images without elements
-        raise ValueError(f"it describes {len(images)} images, and {len(all_series)} are there")
+        raise ValueError(f"they describe {len(images)} images, and {len(all_series)} are there")
     image, whole = next(
         (image, whole) for image, whole in zip(images, all_series, strict=True) if series in whole.levels
     )
