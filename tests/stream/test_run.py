@@ -287,7 +287,7 @@ REFUSED_STREAMS = {
     r"destination is uint8\[6, 12, 15\], but the result of the chain is u8\[6,12,16\]": {
         "destination": np.zeros((6, 12, 15), np.uint8)
     },
-    r"destination is float32\[6, 12, 16\], and the result": {"destination": np.zeros((6, 12, 16), np.float32)},
+    r"destination is float32\[6, 12, 16\], but the result": {"destination": np.zeros((6, 12, 16), np.float32)},
     r"destination must have __setitem__, and tuple has none": {"destination": ()},
     r"source must have shape, and list has none$": {"source": [1]},
     r"source must have shape, and str has none: open the file first": {"source": "x.npy"},

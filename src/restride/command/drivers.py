@@ -66,8 +66,8 @@ def _file_or_installed(name: str, environment: Mapping[str, str]) -> Path:
     matching = [file for file in usable if name and name.casefold() in file.name.casefold()]
     if not matching:
         known = ", ".join([*_INSTALL, *(file.name for file in usable)])
-        raise DeviceNotFound(f"driver {name!r} is no file, and no driver here has it in its name: {known}")
-    # The shorter name of intel_icd and intel_hasvk_icd is the driver for current devices.
+        raise DeviceNotFound(f"driver {name!r} is no file, and no driver here has this text in its name: {known}")
+    # Of intel_icd and intel_hasvk_icd, the driver with the shorter name is for current devices.
     return min(matching, key=lambda file: (_is_for_another_machine(file), len(_driver(file)))).absolute()
 
 

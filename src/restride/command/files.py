@@ -40,7 +40,7 @@ from restride.tensor.device import Device
 from restride.tensor.images import IMAGE_FORMATS, READ_FORMATS, encoded, imread, pillow, require_holds
 from restride.tensor.tensor import Tensor
 
-# What tifffile logs about files is an error here, or no fault.
+# What tifffile logs about a file is raised as an error here, or is no fault.
 logging.getLogger("tifffile").addHandler(logging.NullHandler())
 
 READ = {".npy": "npy", **READ_FORMATS, ".bin": "raw"}
@@ -138,13 +138,13 @@ def is_image(path: Path) -> bool:
     """True if the ending of the name is that of an image.
 
     Raises:
-        UsageError: no file of that ending is read.
+        UsageError: no file with this ending can be read.
     """
     return not is_raw(path) and format_of(path) != "npy"
 
 
 def is_raw(path: Path) -> bool:
-    """True for the name of a raw buffer: it ends in .bin, or in what is no format's."""
+    """True for the name of a raw buffer: it ends in .bin, or has no ending of a known format."""
     ending = path.suffix.lower()
     return ending == ".bin" or not (ending in READ or ending in WRITTEN or ending in _ARRAYS)
 
@@ -164,7 +164,7 @@ def require_file(path: Path) -> None:
 def require_writable(path: Path, *, may_be_raw: bool = False) -> None:
     """Raise ``UsageError``, before any work, if an output file cannot be written, whatever its content.
 
-    may_be_raw: a name that ends in what is no format's is one of a raw buffer.
+    may_be_raw: a name without an ending of a known format is that of a raw buffer.
     """
     if not (may_be_raw and is_raw(path)):
         format_of(path, WRITTEN)
@@ -255,7 +255,7 @@ def read_file(path: Path, dtype: str | None, desc: str | None) -> FileContent:
     """Read a file; ``dtype`` as in ``read_array``, ``desc`` as in ``read_buffer``.
 
     Raises:
-        UsageError: what these two refuse, or one of ``dtype`` and ``desc`` that says nothing of such a file.
+        UsageError: what these two refuse, or ``dtype`` or ``desc`` is given for a file that it does not go with.
     """
     if not is_raw(path):
         if desc is not None:
@@ -280,7 +280,7 @@ def read_array(path: Path, dtype: str | None = None) -> FileArray:
 
 
 def decoded_nbytes(path: Path) -> int:
-    """About how many bytes a file takes once it is read, by its header; of an image that Pillow cannot open, no limit.
+    """About how many bytes a file takes once it is read, by its header; ``sys.maxsize`` if Pillow cannot open it.
 
     An image counts four bytes a pixel, as Pillow keeps RGB, or eight if a sample has more than 8 bits.
     """
@@ -322,7 +322,7 @@ def read_buffer(path: Path, desc: str | None) -> FileBuffer:
         if path.suffix.lower() not in READ:
             known = ", ".join(READ)
             raise UsageError(
-                f"{path}: the name must end in {known}, or --desc say what its bytes are, as of a .bin file"
+                f"{path}: the name must end in {known}, or --desc must say what its bytes are, as for a .bin file"
             )
         raise UsageError(f"{path} holds bytes alone: say what they are, such as --desc 'f32[2,20,4,4]:nChw16c'")
     try:
@@ -447,7 +447,7 @@ def open_array(path: Path, stack: ExitStack, *, follow: bool = False) -> Any:
     if kind != "zarr":
         require_file(file)
     if kind in ("npy", "tiff") and name:
-        raise UsageError(f"{path}: {file} is a file of one array")
+        raise UsageError(f"{path}: {file} is a file of one array, which has no name inside")
     if kind == "npy":
         return mapped_array(file)
     try:
@@ -479,16 +479,16 @@ def _opened(file: Path, kind: str, name: str, stack: ExitStack, reach: Reach) ->
     with needed_package(f"{file}: Zarr", "zarr", "ome"):
         import zarr
     require_store(reach)
-    opened = zarr.open(file, mode="r")  # of a text zarr would open addresses too
+    opened = zarr.open(file, mode="r")  # a Path, because zarr would take a text for an address (URL) too
     if isinstance(opened, zarr.Group):
         return opened[_array_name(file, name, opened)]
     if name:
-        raise UsageError(f"{file}/{name}: {file} is an array")
+        raise UsageError(f"{file}/{name}: {file} is an array, with none inside")
     return opened
 
 
 def _array_name(file: Path, name: str, opened: object) -> str:
-    """The name of the array: ``name`` if the file has it, or the only one; of links it has those that are named."""
+    """The name of the array: ``name`` if the file has it, or that of its only array; only the error lists links."""
     names = arrays_in(opened)
     if name in names:
         return name

@@ -229,9 +229,9 @@ def try_runtime(runtime: str, selector: str | None = None) -> Finding:
 
 
 def _in_process(subject: str, *words: str, alone: Path | None = None) -> list[Finding]:
-    """What another process finds; the last finding is about its end, if that was no good one.
+    """What another process finds; the last finding is about its end, if it did not end well.
 
-    alone: the manifest of the only driver that its loader reads; None: those of this process.
+    alone: the manifest of the only driver that its loader reads; None: the drivers of this process.
     """
     command = [sys.executable, "-m", "restride.command.findings", *words]
     drivers = {} if alone is None else dict.fromkeys(DRIVER_VARIABLES, str(alone))

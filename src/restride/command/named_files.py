@@ -30,7 +30,7 @@ _PREFIXES = {"link": "HDF5_EXT_PREFIX", "source": "HDF5_VDS_PREFIX", "storage": 
 
 @dataclass(frozen=True)
 class Reach:
-    """The files that an input may name: those in ``folders`` and below, links resolved, or all that ``follow`` allows.
+    """The files that an input may name: those in ``folders`` and below, links resolved, or with ``follow`` all.
 
     source: the input, for messages.
     """
@@ -124,7 +124,7 @@ def named_by_ome(metadata: str) -> Iterator[str]:
 class _Dataset:
     """The search for all files that reading one dataset opens.
 
-    seen, above: datasets that were looked at, and those that the one looked at is a part of, by file and address.
+    seen: datasets that were looked at. above: datasets that the current one is a part of. Both by file and address.
     """
 
     reach: Reach
@@ -197,7 +197,7 @@ class _Dataset:
 
         Raises:
             UnsupportedError: one may not be opened.
-            UsageError: there is none left, where HDF5 would read zeros.
+            UsageError: no further place has the file, and HDF5 would read zeros.
         """
         folder = Path(file.filename).absolute().parent
         prefixes = [each for each in os.environ.get(_PREFIXES[kind], "").split(os.pathsep) if each]
@@ -213,7 +213,7 @@ class _Dataset:
                 if place.exists():
                     self.reach.require(place, name)
                     yield place
-        raise UsageError(f"{self.reach.source} names {name!r}, which is not there, or is no such file")
+        raise UsageError(f"{self.reach.source} names {name!r}, which is not there, or is no HDF5 file")
 
 
 def require_dataset(file: h5py.File, name: str, reach: Reach) -> None:

@@ -220,7 +220,7 @@ NORMALIZATION: OptionRows = {
 
 
 def require_mode(options: argparse.Namespace) -> str | None:
-    """``--mode``, with ``--like`` as that library spells it.
+    """The value of ``--mode``; with ``--like``, as that library spells it.
 
     Raises:
         UsageError: an unknown mode.
@@ -237,15 +237,15 @@ def require_mode(options: argparse.Namespace) -> str | None:
 
 
 def require_use_of_axis(options: argparse.Namespace) -> None:
-    """Raise ``UsageError`` if ``--axis`` of scales is given, other than its default, without several numbers of one."""
+    """Raise ``UsageError`` if ``--axis`` is not its default, but no scale or zero point has several numbers."""
     axis = getattr(options, "axis", None)
     if axis not in (None, -1) and not any(isinstance(getattr(options, name), list) for name in SCALES):
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in SCALES)
-        raise UsageError(f"--axis {axis} has no effect without several numbers of one of {flags}")
+        raise UsageError(f"--axis {axis} has no effect without several numbers for one of {flags}")
 
 
 def scales_along(options: argparse.Namespace, src: TensorDesc, order: Sequence[int]) -> dict[str, Any]:
-    """The scales and zero points that are given, several of them as arrays along ``--axis`` of ``src``.
+    """The scales and zero points that are given; several numbers of one as an array along ``--axis`` of ``src``.
 
     order: axis k of the result is axis ``order[k]`` of ``src``; only scales of the result follow it.
 
@@ -262,7 +262,7 @@ def scales_along(options: argparse.Namespace, src: TensorDesc, order: Sequence[i
 
 
 def _along(name: str, numbers: float | list[float], axis: int, src: TensorDesc) -> Array:
-    """The numbers as an array that varies along ``axis``: three for axis 2 of 3 have sizes 1,1,3, a single one none."""
+    """The numbers as an array along ``axis``: three for axis 2 of 3 axes have sizes 1,1,3; a single one has no axes."""
     if not isinstance(numbers, list):
         return np.asarray(numbers)
     flag = f"--{name.replace('_', '-')}"

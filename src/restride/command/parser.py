@@ -75,9 +75,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
 }
 """Commands by purpose, in the order of ``restride --help``: the module that adds each, and its summary.
 
-Modules are named, because help imports no command, and the library never the packages that test and measure it. Those
-without one are commands of the package ``restride-lab``, which measures restride beside other libraries and on other
-GPUs, and are found by entry points.
+Modules are given by name, because help imports no command, and the library never imports the packages that test and
+measure it. Commands without a module are those of the package ``restride-lab``, which measures restride beside other
+libraries and on other GPUs; they are found by entry points.
 """
 
 _ROWS = {command: row for group in GROUPS.values() for command, row in group.items()}
@@ -291,7 +291,7 @@ Run = Callable[[argparse.Namespace], int]
 
 
 def add_command(commands: Commands, name: str, description: str, run: Run | None = None) -> Parser:
-    """Add the command ``name``, one of ``SUMMARIES``, and return its parser; run: None if its actions have theirs."""
+    """Add the command ``name``, one of ``SUMMARIES``, and return its parser; run: None if subcommands have theirs."""
     parser: Parser = commands.add_parser(name, help=SUMMARIES[name], description=description)
     parser.set_defaults(run=run)
     return parser
@@ -447,7 +447,7 @@ def parse_index(text: str) -> tuple[KeyItem, ...]:
     """
     inner = text.strip()
     if inner.startswith("[") != inner.endswith("]"):
-        raise UsageError(f"index {text!r} has one bracket of two")
+        raise UsageError(f"index {text!r} has one bracket; it must have both or none")
     inner = inner.removeprefix("[").removesuffix("]").strip()
     parts = inner.removesuffix(",").split(",") if inner else []
     return tuple(_item(part.strip(), text) for part in parts)

@@ -82,7 +82,7 @@ def why_ended(error: BaseException | None) -> str:
 def interrupt_of(error: BaseException) -> KeyboardInterrupt | None:
     """The KeyboardInterrupt that caused ``error``, or None.
 
-    Python before 3.12 wraps one that comes in ``__set_name__``, which runs while classes are made at import.
+    Python before 3.12 wraps an interrupt that comes in ``__set_name__``, which runs while classes are made at import.
     """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
@@ -245,10 +245,10 @@ def print_held(lines: Sequence[str]) -> None:
 def told_warnings() -> Iterator[None]:
     """Tell each warning that is given inside the block, or give it to ``warnings_to`` of the thread.
 
-    ``warnings.catch_warnings`` changes the whole process, so that threads cannot use it, each for itself.
+    ``warnings.catch_warnings`` changes the whole process, so a thread cannot use it for itself alone.
     """
     with warnings.catch_warnings(action="always", category=UserWarning):
-        warnings.filterwarnings("always", "Image size", RuntimeWarning)  # Pillow's, which several files may deserve
+        warnings.filterwarnings("always", "Image size", RuntimeWarning)  # Pillow's; several files may deserve it
         warnings.showwarning = lambda warning, *_: _thread_state.warned(command_text(warning))
         yield
 
@@ -257,8 +257,8 @@ def told_warnings() -> Iterator[None]:
 def warnings_to(warned: Callable[[str], None]) -> Iterator[None]:
     """Call ``warned`` with the text of each warning that this thread gives inside the block.
 
-    It does nothing outside of ``told_warnings``, whose filters hold: each UserWarning is given to ``warned``, and of
-    other kinds those that Python would show, most of them only once.
+    It does nothing outside of ``told_warnings``, whose filters apply: ``warned`` gets each UserWarning, and a warning
+    of another kind if Python would show it, which it does mostly only once.
     """
     before, _thread_state.warned = _thread_state.warned, warned
     try:
@@ -280,7 +280,7 @@ _thread_state = _ThreadState()
 
 
 def say(text: str, *, has_lines: bool = False) -> None:
-    """Print a result on stdout, with what ``tell`` escapes, and what the encoding of stdout lacks."""
+    """Print a result on stdout; escape what ``tell`` escapes, and characters that the encoding of stdout lacks."""
     encoding = sys.stdout.encoding or "utf-8"
     said = printable(text, has_lines=has_lines).encode(encoding, "backslashreplace").decode(encoding)
     print(said, flush=True)

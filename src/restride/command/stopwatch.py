@@ -29,7 +29,7 @@ LEAST = 3
 """Minimum number of rounds that count, however little time there is."""
 
 BATCH_SECONDS = 0.01
-"""A batch takes once to twice this long; a slower call is a batch alone."""
+"""A batch of calls takes this long to twice as long; a call that takes longer is a batch by itself."""
 
 MAX_CALLS = 1024
 
