@@ -73,7 +73,7 @@ def test_a_photograph_is_cropped_to_a_photograph(tmp_path, restride):
     code, out, err = restride(f"crop photo.png fits.png {letterbox}")
     assert (code, err) == (0, ["restride: box 0 is in rows 2 to 13 and columns 0 to 16 of its result"]), out
     code, _, err = restride("crop photo.png faces.png --boxes boxes.npy --sizes 8 9")
-    assert (code, err) == (2, ["restride: an image is one box, not 2: give faces.npy as the output"])
+    assert (code, err) == (2, ["restride: an image holds one box, not 2: give faces.npy as the output"])
     normal = "--mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 --layout NHWC->NCHW --check"
     code, out, err = restride(f"crop photo.png faces.npy --boxes boxes.npy --sizes 8 9 {normal}")
     assert (code, err) == (0, []), out

@@ -51,7 +51,7 @@ def in_turn(
     """Yield for each item, in order, a function that returns what ``work`` made of it, or raises what it raised.
 
     Threads work ahead of the caller; what they tell is told once the function is called. Closing the generator, as
-    ``contextlib.closing`` does, ends the work: items that were not begun are not, those begun end at their next
+    ``contextlib.closing`` does, ends the work: no further item is begun, those begun end at their next
     ``Take``, and no thread is left. A second interrupt ends the wait for them; then the end of Python waits.
     """
     room = _Room(_MOST_BYTES, _MOST_ITEMS)
@@ -80,7 +80,7 @@ def in_turn(
                     break
                 try:
                     thread.start()
-                except RuntimeError:  # the system has no thread for it: those that it had, or this one, do all the work
+                except RuntimeError:  # no further thread can start: those started, or else this one, do all the work
                     if not number:
                         work_ahead(number)
                     break
@@ -99,10 +99,10 @@ def in_turn(
     threads = [
         threading.Thread(target=work_ahead, args=(number,), name=f"restride-ahead_{number}", daemon=True)
         for number in range(min((os.cpu_count() or 1) + _WAITING, len(items)))
-    ]  # daemons, as Python would wait for others before it calls ``end``
+    ]  # daemons, because Python would wait for other threads before it calls ``end``
     ready: dict[int, Callable[[], _Result]] = {}
     try:
-        atexit.register(end)  # for a generator that an interrupt left open, as one inside ``closing.__exit__`` does
+        atexit.register(end)  # if an interrupt left the generator open, as one in ``closing.__exit__`` does
         _thread.start_new_thread(start, ())  # because ``Thread.start`` waits for a ``Condition``
         for place in range(len(items)):
             while place not in ready:
@@ -141,8 +141,8 @@ class _Room:
     def entered(self, number: int) -> Iterator[None]:
         """Keep the thread of that number among those inside.
 
-        It enters before it looks at ``is_closed``, and ``is_closed`` is set before anyone looks who is inside: a thread
-        that is not seen will find the room closed.
+        The thread enters before it looks at ``is_closed``, and ``is_closed`` is set before anyone looks who is inside.
+        So a thread that is not seen inside will find the room closed.
         """
         self.inside.add(number)
         try:

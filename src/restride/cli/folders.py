@@ -35,11 +35,11 @@ def outputs_of(
     A folder stands for its files with the endings of ``READ``, without subfolders. A pattern stands for the files that
     match, and ``**`` also matches subfolders. As in a shell, names that begin with a dot are left out.
 
-    may_be_raw: files whose names end in what is no format's are raw buffers, and so are their results in a folder.
+    may_be_raw: files without an ending of a known format are raw buffers, and so are their results in a folder.
     in_place: an output may be the file that it is made of.
 
     Raises:
-        UsageError: an input has no such file, two would be written to one output, an output is an input, by whatever
+        UsageError: an input stands for no file, two would be written to one output, an output is an input, by whatever
             name, or it cannot be written, or is a link in the folder ``output``.
     """
     sources = list(dict.fromkeys(source for each in inputs for source in files_of(each, None if may_be_raw else READ)))
@@ -90,7 +90,7 @@ def files_of(path: Path, endings: Collection[str] | None) -> list[Path]:
     if not taken:
         raise UsageError(f"{path}: there is no file" + (f" whose name ends in {known}" if known else ""))
     if odd := [each for each in found if not each.is_file() and not each.is_dir()]:
-        tell(f"{path}: these are left out, which are no files: {', '.join(each.name for each in odd[:9])}")
+        tell(f"{path}: left out, because they are no files: {', '.join(each.name for each in odd[:9])}")
     if known and len(taken) < len(found) - len(odd):
         others = len(found) - len(odd) - len(taken)
         tell(f"{path}: {others} of {len(found)} are left out, folders or names that do not end in {known}")

@@ -46,9 +46,9 @@ _DESC = "what the bytes of IN are, such as 'f32[2,32,4,4]:nChw16c', if its name 
 class FileOperation(NamedTuple):
     """An operation on a file.
 
-    result: type and sizes of the result. on_device: computes it. answers: what the reference makes of the elements of
-    IN: the right elements, or the right ones with the lowest and the highest. notes: lines to print afterwards; of
-    several files, a line that begins with "warning: " once.
+    result: type and sizes of the result. on_device: computes the result. answers: what the reference makes of the
+    elements of IN: the right elements, alone or with the lowest and the highest that are allowed. notes: lines to print
+    afterwards; a line that begins with "warning: " is printed once, even if several files have it.
     """
 
     result: TensorDesc
@@ -65,7 +65,7 @@ class FileCommand(NamedTuple):
     operation: makes the operation that the options ask for.
     inputs: how many inputs it takes, in the words of ``add_argument``.
     describe: makes the descriptor of a raw file from the options.
-    described_by: the options of which one says what the bytes of a raw file are.
+    described_by: options, each of which says what the bytes of a raw file are.
     one_of: the arguments of which at least one must be given, and their options in words; None: all are optional.
     """
 
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
         files.require_apart(named, output)  # files of options, such as --boxes
     if options.output in outputs.values():
         return _run_one(_of_file(options, *outputs.popitem()))
-    with open_device(options) as device:  # before any file, so that no file is named where there is none
+    with open_device(options) as device:  # before any file, so that the error for no device names no file
         return _run_several(options, outputs, device)
 
 
@@ -202,7 +202,7 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
 
 
 class _Done(NamedTuple):
-    """What was done with one of several files. content: what is to be written of ``output``."""
+    """What was done with one of several files. content: ``output`` as it is written."""
 
     operation: FileOperation
     file: FileContent
@@ -229,11 +229,11 @@ def add_skip_bad(parser: Parser) -> None:
 
 
 class Skipping:
-    """A block for one of several files. With ``--skip-bad``, an error of the file leaves it, and is told at the end.
+    """A block for one of several files. With ``--skip-bad``, an error ends only the block, and is told at the end.
 
     Args:
         options: those of the command.
-        skipped: gets the line to tell.
+        skipped: gets the line to tell at the end.
         is_first: no file was done before.
     """
 
@@ -268,8 +268,8 @@ def _operation(options: argparse.Namespace, file: FileContent) -> FileOperation:
             numbers = getattr(options, name, None)
             if numbers is not None and len(numbers) != 2:
                 raise UsageError(
-                    f"an image is resized along height and width: give 2 {name}, not {len(numbers)}, or name others by "
-                    "--axes"
+                    f"an image is resized along height and width: give 2 {name}, not {len(numbers)}, or name other "
+                    "axes by --axes"
                 )
         options.axes = (0, 1)
     operation: FileOperation = options.file_command.operation(options, file)
@@ -368,7 +368,7 @@ def call(
 
 
 def _notes(options: argparse.Namespace, file: FileContent, layout: str | None) -> tuple[str, ...]:
-    """Where a result may not be what the user expects.
+    """Notes for the user where a result may not be what is expected.
 
     ``--layout`` may change only memory, which does not show in an OUT in logical order; ``--like pillow`` resizes an
     image with alpha, where Pillow multiplies colours by alpha first.

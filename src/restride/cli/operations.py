@@ -192,7 +192,7 @@ def _crop(options: argparse.Namespace, file: FileContent) -> FileOperation:
     result = TensorDesc(desc.dtype, images.result_sizes(len(boxes), options.sizes))
     is_one = is_image(options.output)
     if is_one and len(boxes) != 1:
-        raise UsageError(f"an image is one box, not {len(boxes)}: give {options.output.stem}.npy as the output")
+        raise UsageError(f"an image holds one box, not {len(boxes)}: give {options.output.stem}.npy as the output")
     mean, std = options.mean, options.std
     is_normal = (mean, std) != (None, None)
     if is_normal and options.dtype is None and "[" not in str(options.layout):
@@ -221,7 +221,9 @@ def _boxes(options: argparse.Namespace, images: Images, units: str) -> Any:
         return [(0, 0, *images.extents(images.desc))] if units == "pixels" else [(0, 0, 1, 1)]
     of_floats = {any(isinstance(edge, float) for edge in box) for box in options.boxes}
     if units == "pixels" and len(of_floats) > 1:
-        raise UsageError("a --box of integers is a slice, and one with a point is none: write all of them one way")
+        raise UsageError(
+            "a --box of integers is a slice, one with a point is not: write all of them with a point, or none"
+        )
     return options.boxes
 
 
@@ -240,7 +242,7 @@ def box(text: str) -> tuple[int | float, ...]:
     """Parse a box such as ``20,30,220,330``."""
     parts = text.split(",")
     if len(parts) != 4:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no box, Y0,X0,Y1,X1")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no box of four numbers, Y0,X0,Y1,X1")
     return tuple(map(number, parts))
 
 

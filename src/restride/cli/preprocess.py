@@ -60,7 +60,7 @@ examples:
   restride preprocess *.jpg -o batch.npy --sizes 224 224 --antialias --mean 0.5 --std 0.5"""
 
 _READ = (".npy", *READ_FORMATS)
-"""Endings of the files that are taken of a folder."""
+"""Endings of the files that are taken from a folder."""
 
 _RECIPE: OptionRows = {
     "sizes": {"help": "height and width of every result", "nargs": 2},
@@ -127,12 +127,12 @@ def _require_output(path: Path, *, skips: bool) -> None:
         return
     if path.suffix.lower() != ".npy":
         raise UsageError(
-            f"{path}: a batch is written to a .npy file, or by its name to {' or '.join(NAMED)}, and so must the name "
-            f"end"
+            f"{path}: a batch is written to a .npy file, or by its name to {' or '.join(NAMED)}: the name must end in "
+            f"one of these"
         )
     if skips:
         raise UsageError(
-            f"{path}: with --skip-bad the files are written too, and .npy has no room for them: give "
+            f"{path}: with --skip-bad the names of files are written too, and .npy has no room for them: give "
             f"{path.with_suffix('.npz')}"
         )
     require_writable(path)
@@ -163,7 +163,7 @@ class _Batch:
     """The results of files, in order, one for each.
 
     files: the file of each image. places: if images are letterboxed, a line with the place of each in its result.
-    skipped: files that are left out. lines: why.
+    skipped: files that are left out. lines: the reason for each.
     """
 
     def __init__(self, recipe: Preprocess[Any], options: argparse.Namespace) -> None:
@@ -190,7 +190,7 @@ class _Batch:
             with self._skipping():
                 try:
                     yield from zip(paths, self._recipe.stream(reading, progress=True), strict=True)
-                except (DescriptorError, UnsupportedError) as error:  # a UsageError, of reading, names the file
+                except (DescriptorError, UnsupportedError) as error:  # a UsageError of ``_read`` names the file
                     rule = command_text(error).removeprefix(f"image {reading.number - 1} of the stream: ")
                     raise UsageError(f"{reading.path}: {rule}") from error
                 return
@@ -203,7 +203,10 @@ class _Batch:
     def _take(self, path: Path, tensor: Tensor, placed: Letterboxed | None) -> None:
         if self.results and tensor.sizes[1:] != self.results[0].shape[1:]:
             first = TensorDesc(tensor.dtype, self.results[0].shape)
-            raise UsageError(f"{path}: it becomes {tensor.desc}, and {self.files[0]} {first}: not one batch")
+            raise UsageError(
+                f"{path}: the results of a batch must have the same sizes: this one is {tensor.desc}, that of "
+                f"{self.files[0]} is {first}"
+            )
         self.results.append(tensor.numpy())
         self.files += [str(path)] * tensor.sizes[0]
         for y0, x0, y1, x1 in [] if placed is None else placed.places.tolist():
@@ -217,7 +220,7 @@ def _read(path: Path, take: Take) -> Array:
 
 
 class _Reading:
-    """An iterable over the images of files. path: the file that was read last. number: the files that were read."""
+    """An iterable over the images of files. path: the file that was read last. number: how many were read."""
 
     def __init__(self, paths: Sequence[Path], turns: Iterator[Callable[[], Array]]) -> None:
         self._paths, self._turns = paths, turns

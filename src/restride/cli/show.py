@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the picture or write it to a file, and explain offsets if requested."""
     for text in filter(None, (arguments.layout, arguments.to)):
         if re.search(r"^\S*\][0-9]\S*$", text):
-            raise UsageError(f"{text!r} is what a shell makes of braces: put the layout in quotes")
+            raise UsageError(f"{text!r} looks like braces that the shell has expanded: put the layout in quotes")
         if text.lower().endswith((".npy", *READ_FORMATS)):
             raise UsageError(
                 f"{text!r} looks like the name of a file, and show draws layouts; a picture of what is in a file: "

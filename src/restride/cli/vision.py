@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 class _Files:
     """An iterable over the files that can be read, and of which ``process`` refuses no image: path, image and plan.
 
-    skipped: the other files, once they were reached. lines: why.
+    skipped: the other files, once they were reached. lines: the reason for each.
     """
 
     def __init__(self, process: Processor, options: argparse.Namespace, paths: Sequence[Path]) -> None:
@@ -163,4 +163,4 @@ def _as_array(key: str, value: object) -> Array:
     try:
         return np.ascontiguousarray(value)
     except ValueError as error:
-        raise UsageError(f"{key} has lists of several lengths, {value}, which no array holds") from error
+        raise UsageError(f"{key} has lists of different lengths, {value}, which no array holds") from error
