@@ -13,7 +13,7 @@ class Holder(Protocol):
     """An open device with idle memory."""
 
     def trim_if_free(self) -> None:
-        """Give idle memory back to the driver, unless another thread is using this device. Never waits."""
+        """Give idle memory back to the driver, unless a thread is using this device. Never waits."""
 
 
 class HeapBudget:

@@ -64,7 +64,7 @@ class PhysicalDevice:
     promised_allocation_bytes: the largest allocation that can succeed, according to the driver.
     import_alignment: imported host memory must begin and end at multiples of this; 0 if none can be imported.
     driver_uuid: 32 hexadecimal digits, equal for builds of the driver that understand each other's exported memory.
-    pipeline_cache_id: vendor, device, driver and the driver's own 16 bytes; devices of one id can share pipelines.
+    pipeline_cache_id: vendor, device, driver and the driver's own 16 bytes; if equal, compiled pipelines can be reused.
     vk: the functions of its instance.
     """
 

@@ -40,8 +40,8 @@ def rounded(nbytes: int) -> int:
 class DeviceInfo:
     """One physical device, as its driver describes it.
 
-    index: position in ``list_devices()``; ``RESTRIDE_DEVICE`` and ``Device(selector)`` accept it. -1: the
-        device of a VkDevice of yours, because your instance may list its devices in another order.
+    index: position in ``list_devices()``; ``RESTRIDE_DEVICE`` and ``Device(selector)`` accept it. -1: the device of
+        a VkDevice of yours, because your instance may list its devices in another order.
     kind: "discrete", "integrated", "virtual", "cpu" or "other".
     vendor_id, device_id: PCI (or Khronos) numbers.
     driver, driver_version: the driver's name and its own version text.
@@ -373,7 +373,7 @@ def require_kernel(spec: KernelSpec, memories: int, limits: Limits) -> None:
             f"{memories}"
         )
     if 4 * len(spec.push) > PUSH_BYTES:
-        raise DescriptorError(f"kernel {spec.shader!r} pushes {4 * len(spec.push)} bytes; it may push {PUSH_BYTES}")
+        raise DescriptorError(f"kernel {spec.shader!r} pushes {4 * len(spec.push)} bytes; at most {PUSH_BYTES} fit")
     if not all(1 <= count <= most for count, most in zip(spec.groups, limits.max_group_count, strict=True)):
         raise DescriptorError(
             f"kernel {spec.shader!r} has groups {spec.groups}, each must be from 1 to its limit in "

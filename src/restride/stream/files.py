@@ -1,4 +1,4 @@
-"""Sources in files, represented by name so that they pickle: each process opens the file itself. Arrays in groups."""
+"""Sources in files, by name, so that they pickle and each process opens the file itself; and the arrays in a group."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def require_import(device: LogicalDevice, usage: int, external: ExternalMemory) 
     if not (0 < nbytes <= most and offset >= 0 and offset + nbytes <= whole < _MAX_BYTES):
         raise DescriptorError(
             f"the fields say {nbytes} bytes at byte {offset} of an allocation of {whole}: they must lie inside it, and "
-            f"be 1 to {most} on {info.name}"
+            f"a buffer of {info.name} has 1 to {most}"
         )
     if nbytes % MEMORY_ROUNDING:
         raise UnsupportedError(
