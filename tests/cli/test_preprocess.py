@@ -181,7 +181,7 @@ def test_frames_become_a_batch(tmp_path, restride):
         ("*.tif -o y.npy --preset clip", "*.tif: there is no file whose name ends in .npy, .png, .jpg, .jpeg, .webp"),
         ("photo.png flat.npy photo.png -o y.npy --preset clip", "flat.npy: an image must have rows, columns and chann"),
         ("photo.png broken.png -o y.npy --preset clip", "cannot read broken.png: "),
-        ("photo.png rgba.npy -o y.npy --sizes 4 4", "rgba.npy: it becomes f32[1,4,4,4]"),
+        ("photo.png rgba.npy -o y.npy --sizes 4 4", "rgba.npy: the results of a batch must have the same sizes"),
         ("photo.png large.npy -o y.npy --sizes 4 4", "large.npy: images of s64 are resized by mode 'nearest' alone"),
         ("photo.png -o y.npy --preset clip --skip-bad", "and .npy has no room for them: give y.npz"),
         ("photo.png --preset clip", "the following arguments are required: -o/--output"),

@@ -37,8 +37,8 @@ class Recording(Generic[Held]):
     """Submissions in order, each a command buffer, with everything that their commands use.
 
     ``VulkanRuntime.recording`` makes it and ``VulkanRuntime.replay`` submits it again. What the host wrote while the
-    recording was made, such as tables, is not written again, but kept as it is. Whatever the recording keeps is changed
-    and then noted by statements without a call between them, at which an interrupt might come.
+    recording was made, such as tables, is not written again, but kept as it is. What the recording keeps is marked as
+    kept, and noted here, by statements without a call between them: an interrupt may come at a call.
 
     dispatches: number of kernels in all submissions. holds: the holds of the blocks that the commands use.
     """

@@ -662,7 +662,7 @@ class Session:
         return uses, record
 
     def make_room(self) -> None:
-        """Wait until fewer than ``MAX_PENDING`` submissions pend; another thread may then take the free slot."""
+        """Wait until fewer than ``MAX_PENDING`` submissions are pending; another thread may take the free slot."""
         while self.queue.is_full:
             self.wait_for(self.queue.completed + 1)
 
