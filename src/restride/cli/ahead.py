@@ -42,7 +42,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 Take: TypeAlias = Callable[[int], None]
-"""Waits until there is room for so many bytes more, and takes it; it is free again after the item's turn."""
+"""Waits until there is room for this many more bytes, and takes it until the item has had its turn."""
 
 
 def in_turn(

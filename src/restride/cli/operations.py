@@ -175,7 +175,7 @@ def _resample(options: argparse.Namespace, file: FileContent) -> FileOperation:
 
 
 def _aliases(options: argparse.Namespace, src: TensorDesc, result: TensorDesc) -> bool:
-    """True if an axis shrinks by a filter that could be antialiased, and neither that nor a library is asked for."""
+    """True if an axis shrinks by a filter that could be antialiased, without ``--antialias`` or ``--like``."""
     is_plain = options.mode in (None, "linear", "cubic") and options.antialias is None and options.like is None
     return is_plain and any(new < old for new, old in zip(result.sizes, src.sizes, strict=True))
 

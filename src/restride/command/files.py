@@ -77,7 +77,7 @@ class FileArray:
         return asarray(self.array, device=device)
 
     def content(self, path: Path) -> Content:
-        """The content of the file ``path`` with these elements, as of ``content_of``."""
+        """The content of the file ``path`` with these elements, as ``content_of`` makes it."""
         return content_of(path, self.array)
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ FileContent = FileArray | FileBuffer
 
 
 def format_of(path: Path, known: Mapping[str, str] = READ) -> str:
-    """The format by the ending of the name: ``"npy"``, ``"raw"``, or that of an image as Pillow calls it.
+    """The format by the ending of the name: ``"npy"``, ``"raw"``, or Pillow's name of an image format.
 
     known: ``READ`` or ``WRITTEN``.
 

@@ -41,7 +41,7 @@ class Reach:
 
     @classmethod
     def of(cls, source: Path, *, follow: bool) -> Reach:
-        """The reach of an input: the folder that it is in, and if it is a link, also that of the file itself."""
+        """The reach of an input: the folder that it is in, and if it is a link, also the folder of its target."""
         resolved = source.resolve()
         folders = (resolved,) if source.is_dir() else (source.absolute().parent.resolve(), resolved.parent)
         return cls(source, folders, follow)
@@ -87,7 +87,7 @@ def _named_by_tiff(tif: TiffFile, folder: Path, reach: Reach) -> Iterator[str]:
         return
     if tif.is_ome:
         yield from named_by_ome(tif.ome_metadata)
-    if tif.is_mmstack:  # tifffile opens all that have such a name
+    if tif.is_mmstack:  # tifffile opens all files that have such a name
         yield from (path.name for path in folder.glob("*_MMStack*.tif"))
     index = folder / "NDTiff.index"
     if tif.is_ndtiff and index.exists():
@@ -207,7 +207,7 @@ class _Dataset:
             folders = [*folders, Path.cwd()][:1]
         else:
             folders += [folder, Path.cwd(), Path(file.filename).resolve().parent]
-            names += [Path(name).name] if Path(name).is_absolute() else []  # where the whole name is not there
+            names += [Path(name).name] if Path(name).is_absolute() else []  # if no file has the whole name
         for one in names:
             for place in dict.fromkeys(each / one for each in folders):
                 if place.exists():

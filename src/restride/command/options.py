@@ -135,7 +135,7 @@ def given(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _hints(function: Callable[..., object]) -> dict[str, Any]:
-    """The types of the arguments of a function, with those that it takes as a typed dictionary."""
+    """The types of the arguments of a function, including those that it takes as a typed dictionary."""
     hints = get_type_hints(function)
     for hint in tuple(hints.values()):
         if get_origin(hint) is Unpack:

@@ -208,7 +208,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override] # argparse's overloads for other types of namespaces
         self, args: Iterable[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse the words, of which only those that are no options may be left over."""
+        """Parse the words; words that are no options may be left over, but no option may."""
         parsed, rest = super().parse_known_args(self._files_first(sys.argv[1:] if args is None else args), namespace)
         if any(map(self._is_option, rest)):
             self.refuse(rest)

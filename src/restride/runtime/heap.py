@@ -47,7 +47,7 @@ class HeapBudget:
         self._holders.add(holder)
 
     def make_room(self) -> None:
-        """Ask every holder to give back its idle memory; one whose lock another thread holds does nothing."""
+        """Ask every holder to give back its idle memory; a holder whose lock another thread has does nothing."""
         for holder in self._holders:
             holder.trim_if_free()
 

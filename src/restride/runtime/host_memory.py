@@ -56,7 +56,7 @@ class HostMemory:
         return self._free(0)
 
     def _free(self, most_bytes: int) -> int:
-        """Free the longest idle memory until at most so many bytes are kept; return the bytes that were freed."""
+        """Free the longest idle memory until at most ``most_bytes`` are kept; return the bytes that were freed."""
         idle, freed = self._idle.copy(), 0
         kept = sum(memory.nbytes for memory in idle.values())
         for key, memory in idle.items():

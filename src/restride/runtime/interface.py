@@ -366,7 +366,7 @@ def require_writable(memory: Memory) -> None:
 
 
 def require_kernel(spec: KernelSpec, memories: int, limits: Limits) -> None:
-    """Raise DescriptorError unless a device with these limits takes so many bindings, push constants and groups."""
+    """Raise DescriptorError unless the kernel's bindings, push constants and groups keep within the limits."""
     if not 1 <= len(spec.bindings) <= memories:
         raise DescriptorError(
             f"kernel {spec.shader!r} has {len(spec.bindings)} bindings for {memories} memories; it must have 1 to "

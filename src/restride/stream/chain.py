@@ -167,7 +167,7 @@ class Chain:
         return WindowedChain(self, counts("sizes", sizes), as_dtype(dtype))
 
     def _with(self, operation: Callable[..., Tensor], *arguments: object, **named: object) -> Chain:
-        """The chain with one more operation, and those of its arguments that differ from the defaults."""
+        """The chain with one more operation, which keeps the arguments that differ from the defaults."""
         listed = signature(operation)
         if not named.keys() <= listed.parameters.keys():
             raise unexpected(operation, named, listed.parameters)

@@ -191,7 +191,7 @@ def stored_copies(source: Any, destination: Any, chunks: tuple[int, ...]) -> Cal
 
 
 def require_apart(source: object, destination: object) -> None:
-    """Check that the two share no elements: same array, same zarr or h5py data, overlapping numpy memory or mappings.
+    """Check that both ends share no elements: same array, same zarr or h5py data, overlapping numpy memory or mappings.
 
     Raises:
         DescriptorError: writing the destination would change the source.

@@ -123,7 +123,7 @@ def unwrapped(source: Any, chain: Chain, source_dtype: DTypeLike | None) -> tupl
         inner = source._work  # noqa: SLF001 - of the same module
         if source_dtype is not None and as_dtype(source_dtype) != inner.dtype:
             raise DescriptorError(
-                f"source_dtype {source_dtype!r} is for stored bits, and the LazyArray has elements of {inner.dtype}"
+                f"source_dtype {source_dtype!r} is for a source of stored bits, not for a LazyArray of {inner.dtype}"
             )
         reader = source._source  # noqa: SLF001 - of the same module
         before = inner.chain

@@ -240,7 +240,7 @@ def _multiples(count: int) -> list[int]:
 
 
 def _largest(work: WindowedChain, windows: Sequence[Window], ways: Sequence[_Way]) -> int:
-    """Upper bound of the bytes that any group needs. windows: those of one group, as ``work.windows`` returns them."""
+    """Upper bound of the bytes that any group needs. windows: the windows of one group, by ``work.windows``."""
     shapes = [list(lengths(window)) for window in windows]
     for way in ways:
         for shape, along in zip(shapes, way.longest, strict=True):

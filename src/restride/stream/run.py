@@ -178,7 +178,7 @@ def _in_bytes(number: int) -> str:
 
 
 def open_devices(devices: Sequence[Device] | None, source: object = None) -> list[Device]:
-    """The devices; None: that of ``source``, if it is a ``LazyArray`` with one, else the default device.
+    """The devices as a list; if None, the device of a ``source`` that is a ``LazyArray`` with one, else the default.
 
     Raises:
         DescriptorError: there are none, or they are something else.

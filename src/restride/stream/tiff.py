@@ -356,7 +356,7 @@ def pixels_of_ome(series: Series) -> tuple[ET.Element, Series] | None:
 
 
 def _sizes_of_ome(series: Series) -> dict[str, tuple[str, float, float]]:
-    """``sizes_of`` by OME's metadata, which give the sizes of the largest level; those of smaller ones follow."""
+    """``sizes_of`` by OME's metadata, which give the sizes of the largest level; smaller levels' follow."""
     found = pixels_of_ome(series)
     if found is None:
         return {}

@@ -45,7 +45,7 @@ class KpBuffer:
         self._download: KpSequence | None = None
         self._copy: Any = None
         self._copied = 0  # serial of the buffer that _copy copies from
-        self._parameters: bytes | None = None  # the parameters it holds, if known
+        self._parameters: bytes | None = None  # the parameters that the buffer holds, if known
         self._host_is_newer = False
         self._device_is_newer = self.is_shared and not self._in_place
 
@@ -63,7 +63,7 @@ class KpBuffer:
         return self.tensor
 
     def fill(self, parameters: bytes) -> None:
-        """Write ``parameters`` to its beginning, unless they are there already; the rest is undefined."""
+        """Write ``parameters`` to the buffer's beginning, unless they are there already; the rest is undefined."""
         if self._parameters != parameters:
             self.forget_contents()
             self.put(0, memoryview(parameters))
@@ -335,7 +335,7 @@ class BufferPool:
             self._destroy_oldest()
 
     def _drop(self, buffer: KpBuffer) -> None:
-        """Forget a buffer without destroying its tensor, whose bytes count until the user has dropped it too."""
+        """Forget a buffer without destroying its tensor, whose bytes count as used until the user drops it too."""
         self._forget(buffer.serial)
         if self._alive.pop(buffer.serial, None) is not None:
             self._alive_bytes -= buffer.nbytes

@@ -352,7 +352,7 @@ class KomputeRuntime:
                 raise DescriptorError(
                     f"{spec.shader}: binding {number} covers bytes [{binding.offset:,}, "
                     f"{binding.offset + binding.nbytes:,}) of a memory of {buffer.nbytes:,}; "
-                    "kompute binds whole memories"
+                    "kompute binds whole memories, so it must begin at byte 0 and lie inside"
                 )
             self._require_range(spec, number, buffer.nbytes)
         if spec.parameters:

@@ -275,7 +275,7 @@ class Preparations:
         self._weight, self.freed = 0, freed
 
     def release(self, prepared: Prepared) -> None:
-        """Let others reuse its sets and parameters, once the device has finished with them."""
+        """Let later submissions reuse the sets and parameters, once the device has finished with them."""
         self.sets.give_back(prepared)
         for block in prepared.parameters:
             self._released.append((block.used, block.nbytes))

@@ -300,7 +300,7 @@ class VulkanRuntime:
         finally:
             try:
                 with session.lock:
-                    queue.flush()  # a recording that began in the block must end in it
+                    queue.flush()  # a command buffer that began in the block must end in it
             finally:
                 queue.clock = None
             # Raises if the device is lost or busy. The queries, which may be in use, are then destroyed together with

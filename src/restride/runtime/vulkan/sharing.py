@@ -142,7 +142,7 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
             _require_memory(own, nbytes)
             chain = _dedicated(buffer) if external.dedicated else device.null
             source = struct("VkImportMemoryFdInfoKHR", handleType=_kind(), fd=own, pNext=chain)
-        except BaseException:  # an interrupt too: the driver does not own it yet
+        except BaseException:  # an interrupt too: the driver does not own the duplicate yet
             os.close(own)
             own = -1
             raise
