@@ -21,7 +21,9 @@ def test_results_are_attributes_and_keys():
     assert inputs.pixel_values is inputs["pixel_values"]
     assert {"pixel_values", "spatial_shapes", "items"} <= set(dir(inputs))
     assert dict(**inputs) == inputs
-    with pytest.raises(AttributeError, match=r"no result 'pixel_value', but 'pixel_values', .*mean 'pixel_values'\?"):
+    with pytest.raises(
+        AttributeError, match=r"no result 'pixel_value', results are 'pixel_values', .*mean 'pixel_values'\?"
+    ):
         _ = inputs.pixel_value
     assert not hasattr(inputs, "labels")
     with pytest.raises(AttributeError, match=r"read only: inputs\['pixel_values'\] = ... changes a result"):

@@ -24,7 +24,7 @@ MAX_VALUES = 1 << 16
 """Maximum number of values of a configuration, those in lists and dictionaries counted too."""
 
 MAX_DEPTH = 32
-"""Maximum depth of lists and dictionaries in each other in a configuration."""
+"""Maximum depth to which lists and dictionaries of a configuration may nest."""
 
 _TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
 """Keys that may name the class."""
@@ -36,11 +36,11 @@ _ENDINGS = ("Pil", "Fast", "FeatureExtractor", "ImageProcessor", "Processor")
 def read_config(config: Mapping[str, object] | str | os.PathLike[str]) -> dict[str, object]:
     """The configuration of the image processor, from a dictionary, a file or a folder with one of ``FILES``.
 
-    It is a copy, with lists and numbers of Python for those of numpy and torch.
+    The result is a copy, in which arrays and numbers of numpy and torch are lists and numbers of Python.
 
     Raises:
-        DescriptorError: ``config`` is none of these, there is no such file, it is not a configuration, or it is larger
-            than ``MAX_BYTES``, ``MAX_VALUES`` and ``MAX_DEPTH`` allow.
+        DescriptorError: ``config`` is none of these, the file does not exist or holds no configuration, or the
+            configuration is larger than ``MAX_BYTES``, ``MAX_VALUES`` and ``MAX_DEPTH`` allow.
     """
     if isinstance(config, Mapping):
         return _image_part(config)
@@ -70,13 +70,13 @@ def _copied(key: object, value: object, counted: Iterator[int], depth: int = 1) 
     """A copy of a value in ``key`` of a configuration.
 
     Raises:
-        DescriptorError: it nests too deeply, or is one value too many.
+        DescriptorError: the value nests too deeply, or the configuration has too many values.
     """
     if next(counted) > MAX_VALUES or getattr(value, "nbytes", 0) > 8 * MAX_VALUES:
         raise DescriptorError(f"a configuration must have at most {MAX_VALUES} values, and has more in {shown(key)}")
     if depth > MAX_DEPTH:
         raise DescriptorError(f"{shown(key)} of a configuration must not nest more than {MAX_DEPTH} levels deep")
-    if hasattr(value, "tolist"):  # of numpy or torch
+    if hasattr(value, "tolist"):  # an array or a number of numpy or torch
         value = value.tolist()
     if isinstance(value, Mapping):
         return {name: _copied(key, each, counted, depth + 1) for name, each in value.items()}
@@ -89,7 +89,8 @@ def _read_json(path: Path) -> Mapping[str, object]:
     """The dictionary in a JSON file.
 
     Raises:
-        DescriptorError: the file cannot be read, is none, such as a pipe, has more than ``MAX_BYTES`` or no dictionary.
+        DescriptorError: the file cannot be read, is no regular file (a pipe), is larger than ``MAX_BYTES``, or holds no
+            dictionary.
     """
     try:
         with open_regular(path) as file:
@@ -121,7 +122,7 @@ def family_of(config: Mapping[str, object]) -> Family:
 
     Raises:
         DescriptorError: the configuration names no class.
-        UnsupportedError: the class is not known, or cannot have equal bits.
+        UnsupportedError: the class is not known, or its bits cannot be reproduced.
     """
     name = next((config[key] for key in _TYPES if config.get(key)), None)
     if not isinstance(name, str):
@@ -136,7 +137,7 @@ def family_of(config: Mapping[str, object]) -> Family:
         raise UnsupportedError(f"image_processor_type {shown(name)} is not done: {REFUSED[stem]}")
     raise UnsupportedError(
         f"image_processor_type {shown(name)} is not known; known are {', '.join(sorted(FAMILIES))}"
-        + did_you_mean(stem.partition("ImageP")[0], FAMILIES)  # the stem has it where ImageProcessor is misspelt
+        + did_you_mean(stem.partition("ImageP")[0], FAMILIES)  # "ImageProcesor" stays in the stem
     )
 
 

@@ -74,7 +74,7 @@ def execute(
 
 
 class _Execution:
-    """The pictures of one call, as tensors [images, rows, columns, channels] of all images of equal sizes."""
+    """The pictures of one call; a picture's tensor [images, rows, columns, channels] has all images of its source."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class _Execution:
         return _as_bytes(canvas)
 
     def _resized(self, picture: Resized, needed: Picture, window: ImageWindow = (slice(None), slice(None))) -> Tensor:
-        """A window of a resized picture, in an element type that ``needed``, the picture which reads it, accepts."""
+        """The picture ``needed``: the resized ``picture`` itself, or a crop of it, which needs only this window."""
         before = self.tensor(picture.of)
         if not work.changes(picture):
             return before[:, *window]
@@ -168,7 +168,7 @@ class _Execution:
         return self._resized_into(stack, picture, needed, window)
 
     def _resized_into(self, stack: Stack, picture: Resized, needed: Picture, window: ImageWindow) -> Tensor:
-        """A window of a resized picture, in its part of a stack, whose element type the first picture decides."""
+        """As ``_resized``, written to its part of a stack; the stack's first picture decides the element type."""
         before, whole = self.tensor(picture.of), self._stacks.get(stack)
         count, *sizes = self._sizes(needed)
         part = slice(stack.starts[needed], stack.starts[needed] + count)
@@ -199,7 +199,8 @@ class _Execution:
     ) -> Plan:
         """The plan of a resize into ``dst``, or into a new tensor of ``element``. Pillow resizes both axes or none.
 
-        It is for the first place that is as well aligned, so that an image has the same plan at any place of a batch.
+        The tensors are planned as if at the first offset with the same alignment, so that an image has the same plan at
+        any place of a batch.
         """
         mode: Any = picture.mode
         alignment = self._device.limits.window_alignment
@@ -238,7 +239,7 @@ class _Execution:
         return whole.reshape(result.shape)
 
     def _written(self, picture: Picture) -> Tensor:
-        """The tensor with the picture: of its stack, of which every picture is computed, or its own."""
+        """The tensor that has the picture: its own, or that of its stack, in which every picture is then computed."""
         stack = self._places.stacks.get(picture)
         if stack is None:
             return self.tensor(picture)
@@ -257,7 +258,7 @@ class _Execution:
 
 
 def _cheapest(picture: Resized, plans: Iterable[Plan]) -> Plan:
-    """The plan of ``picture`` with the fewest dispatches; none is made after one that has no more than it must."""
+    """The plan of ``picture`` with the fewest dispatches; after a plan with as few as possible, no other is made."""
     made = []
     for plan in plans:
         made.append(plan)

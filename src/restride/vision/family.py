@@ -59,7 +59,7 @@ common = by_rule()
 def planes(table: ValueMap = plain, *, pads: bool = True) -> Build:
     """The builder of ``pixel_values`` [tiles, channels, height, width] and of the other results of the images.
 
-    pads: with ``do_pad`` images are at the top left of zeros; False: the family knows no ``do_pad``.
+    pads: True: with ``do_pad``, images are put at the top left of zeros; False: the family has no ``do_pad``.
     """
 
     def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, OutputValue]:
@@ -88,15 +88,15 @@ class Family:
         size_words: the size that images are resized to, for people.
         words: a description for people of the steps of ``geometry`` beside resizing and cropping.
         ignored: keys that change no pixel.
-        checks: checks of the family's own keys, if the default's type is not enough: a boolean, a count, a positive
-            number, a tuple of numbers, a dictionary that is a size, a list of heights and widths, or None for a count
-            or null.
+        checks: checks of the family's own keys. A key without one takes values by the type of its default: a boolean, a
+            count, a positive number, a tuple of numbers, a dictionary that is a size, a list of heights and widths, or,
+            if the default is None, a count or null.
         prepare: a function that changes a configuration in place before it is read, for keys that replace others.
         list_is_sample: a list of images is one sample of several images; else each image is a sample.
         together: the geometry of images whose sample has several images; None: ``geometry``.
-        lists: results where no arrays are asked for: 0 for one array, 1 for a list of arrays, 2 for a list of lists of
-            them; two of these are for ``do_pad`` and without. Otherwise pixels are a list of arrays, and other results
-            are lists of numbers.
+        lists: the form of results where no arrays are asked for: 0 for one array, 1 for a list of arrays, 2 for a list
+            of lists of arrays; a pair has the form with ``do_pad`` and the form without. If a result has no form here,
+            pixels are a list of arrays, and other results are lists of numbers.
         build_lists: the builder where no arrays are asked for; None: ``build``.
     """
 

@@ -47,7 +47,7 @@ def covering(height: int, width: int, side: int, most: int, threshold: float = 0
     """The grid with the fewest tiles that keeps more than ``threshold`` of the image's area.
 
     A part of the image that is longer than ``side`` is scaled down to it, which loses area; no part is enlarged. If no
-    grid keeps so much, it is the grid that keeps most.
+    grid keeps so much, the result is the grid that keeps most.
 
     The area is computed as if the image were cut into ``columns`` rows and ``rows`` columns, as in the source.
 

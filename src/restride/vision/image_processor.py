@@ -151,8 +151,8 @@ class Processor:
             DescriptorError: there is no image, one cannot be read or decoded, the configuration does not allow one, or
                 results that are to be stacked differ in size. The message names ``images[k]``, the image's number in
                 the call, counted through lists of lists, and its file.
-            UnsupportedError: an image would keep its alpha, or has another type where the family needs u8; or the
-                address of an image, which is not fetched.
+            UnsupportedError: an image would keep its alpha, has another type where the family needs u8, or is given by
+                its address, which is not fetched.
         """
         require_word("return_tensors", return_tensors, (*_KINDS, None))
         element = None if dtype is None else _pixel_type(dtype)
@@ -229,7 +229,7 @@ class Processor:
         return self._checked(self._family.build(shots, self._options, samples), shots)
 
     def _lists(self, shots: Sequence[Shot], samples: Sequence[int]) -> dict[tuple[str, int], OutputValue]:
-        """The results of a call that become lists, by key and number of the image, which is 0 for those of all images.
+        """The results of a call that become lists, by key and number of the image; a result of all images has number 0.
 
         Images that end in different sizes have results of their own.
         """
@@ -250,7 +250,7 @@ class Processor:
         )
 
     def _listed(self, computed: Mapping[tuple[str, int], Any], samples: Sequence[int]) -> dict[str, Any]:
-        """The computed results of ``_lists``, those of all images together, as lists or arrays as the family says."""
+        """The computed results of ``_lists``, joined over the images, as the lists or arrays that the family says."""
         lists: dict[str, Any] = {}
         firsts = starts_of(samples)
         for (key, image), value in computed.items():
@@ -267,7 +267,7 @@ class Processor:
         return lists
 
     def _checked(self, results: dict[Key, OutputValue], shots: Sequence[Shot]) -> dict[Key, OutputValue]:
-        """The results, of which no image may keep fractions or its element type."""
+        """The same results, after a check that no image would keep its fractions or its element type."""
         for result in results.values():
             if isinstance(result, Pixels):
                 for put in result.puts:
@@ -300,7 +300,7 @@ def _words(family: Family, options: Options) -> list[str]:
 
 
 def _require_bytes(result: Pixels, picture: Picture, options: Options) -> None:
-    """Refuse an image whose fractions or element type transformers would keep: tables hold the results of bytes."""
+    """Refuse an image whose fractions or element type transformers would keep: tables hold values for bytes only."""
     if picture.floats and isinstance(picture, SourceImage):
         raise UnsupportedError("images of floats must be resized; this configuration does not, and needs u8")
     dtype = np.dtype(kept_dtype(picture))
@@ -335,7 +335,7 @@ def _device_of(images: Sequence[Image], device: Device | None) -> Device:
 
 
 def _sources(images: Sequence[Image]) -> list[SourceImage]:
-    """The source of each image: images on the host share one, and so do images that are adjacent in one memory."""
+    """The source of each image. Images of equal sizes share one if they are on the host, or adjacent in one memory."""
     sources: list[SourceImage] = []
     own = 0
     for place, (x, source, _) in enumerate(images):
@@ -361,7 +361,7 @@ def _moved(result: Pixels, image: int) -> Pixels:
 
 
 def _in_lists(value: Array | list[Any], depth: int | None) -> Any:
-    """An array as ``depth`` lists in each other, of the arrays along the following axes; None: of numbers."""
+    """An array as lists, nested ``depth`` deep, of the arrays along the other axes; None: as lists of numbers."""
     if isinstance(value, list) or depth == 0:
         return value
     return value.tolist() if depth is None else [_in_lists(each, depth - 1) for each in value]

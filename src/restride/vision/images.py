@@ -1,6 +1,6 @@
 """Read the images that callers pass, Pillow's, arrays, tensors and files, as rows, columns and channels of u8.
 
-This module converts Pillow's modes and alpha, on the host, and with Pillow itself for Pillow's images.
+Modes and alpha are converted on the host; those of Pillow's images by Pillow itself.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Image(NamedTuple):
 def read_images(images: object, options: Options) -> tuple[list[Image], list[int] | None]:
     """The images of a call: an image, a batch along the first axis, a list of them or a list of lists.
 
-    Returns them one by one, and the number of images of each sample; None: they are not in samples.
+    Returns the images one by one, and the number of images of each sample, or None if images are not in samples.
 
     Raises:
         DescriptorError: there is no image, or something is not an image; the message says which.
@@ -130,10 +130,10 @@ def read_image(image: Any, options: Options) -> Image:
 
 
 def _array_of(image: Any) -> Array | Tensor:
-    """An array or tensor of any library as one of numpy; a ``Tensor`` itself.
+    """An array or tensor of any library as a numpy array; a ``Tensor`` as it is.
 
     Raises:
-        DescriptorError: its elements cannot be had, for example because it is sparse, or has none.
+        DescriptorError: the elements cannot be read, for example because the tensor is sparse or has no memory.
     """
     if isinstance(image, Tensor):
         return image
@@ -155,7 +155,7 @@ def channel_axis(sizes: Sequence[int], data_format: str | None = None) -> int:
     Source: transformers, image_utils.infer_channel_dimension_format.
 
     Raises:
-        DescriptorError: there are not 3 axes, or neither has as many elements.
+        DescriptorError: there are not 3 axes, or neither the first nor the last one has 1, 3 or 4 elements.
     """
     if len(sizes) != 3:
         hint = ": image[..., None] has one channel" if len(sizes) == 2 else ""
@@ -175,7 +175,7 @@ def opened(file: ImageFile) -> Any:
 
     Raises:
         DescriptorError: there is no such file, it cannot be read, or Pillow cannot convert it.
-        UnsupportedError: an address of the network, or Pillow is not installed.
+        UnsupportedError: ``file`` is an address of the network, or Pillow is not installed.
     """
     if isinstance(file, str) and file.startswith(("http://", "https://", "data:")):
         raise UnsupportedError(f"images are not fetched, got {shown(file)}: pass a path or an opened image")
@@ -208,7 +208,7 @@ def rgb(image: PillowImage) -> Array:
 
 
 def _converted(image: PillowImage, name: str) -> PillowImage:
-    """A Pillow image as Pillow converts it to RGB; a warning says so where that makes white of 16 bits."""
+    """A Pillow image as Pillow converts it to RGB; warns where the conversion makes elements of 16 bits white."""
     if image.mode.startswith("I") and np.asarray(image).max() > 255:
         warn_caller(
             Message.of(

@@ -26,13 +26,13 @@ class Inputs(dict[str, Any]):
         """The result of this key, for names that a dictionary lacks.
 
         Raises:
-            AttributeError: there is none.
+            AttributeError: there is no such result.
         """
         try:
             return self[name]
         except KeyError:
             keys = ", ".join(map(repr, self)) or "none"
-            raise AttributeError(f"there is no result {name!r}, but {keys}{did_you_mean(name, self)}") from None
+            raise AttributeError(f"there is no result {name!r}, results are {keys}{did_you_mean(name, self)}") from None
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"attributes are read only: inputs[{name!r}] = ... changes a result")
@@ -58,7 +58,7 @@ class Inputs(dict[str, Any]):
 
         Raises:
             DescriptorError: the first argument is neither a device nor a type.
-            UnsupportedError: there are arrays, which torch does not move, or it is not installed.
+            UnsupportedError: a result is an array, which torch does not move, or torch is not installed.
 
         Source: transformers, BatchFeature.to.
         """
@@ -67,7 +67,7 @@ class Inputs(dict[str, Any]):
 
         if others := [key for key, value in self.items() if not isinstance(value, torch.Tensor | list | tuple)]:
             raise UnsupportedError(
-                f"to() is of tensors of torch, and {others[0]!r} is a {type(self[others[0]]).__name__}: call the "
+                f"to() moves tensors of torch, and {others[0]!r} is of type {type(self[others[0]]).__name__}: call the "
                 'processor with return_tensors="pt"'
             )
         device = kwargs.get("device")

@@ -88,7 +88,7 @@ _SIZE_KEYS = (
     {"longest_edge"},
     {"max_height", "max_width"},
 )
-"""Keys that a size may have."""
+"""Sets of keys, one of which a size must have."""
 
 Mean = float | tuple[float, ...] | None
 OptionCheck = Callable[[str, object], Any]
@@ -248,7 +248,7 @@ def as_pairs(key: str, value: object) -> list[tuple[int, int]]:
     """A list of [height, width].
 
     Raises:
-        DescriptorError: it is none, empty, or has more than ``MAX_CANVASES``.
+        DescriptorError: ``value`` is no such list, is empty, or has more than ``MAX_CANVASES`` pairs.
     """
     if not isinstance(value, list | tuple) or not value:
         raise DescriptorError(f"{key} must be a list of [height, width], got {shown(value)}")
@@ -327,7 +327,7 @@ def as_number(key: str, value: object) -> float:
     """``value`` as a number.
 
     Raises:
-        DescriptorError: it is none, or not finite.
+        DescriptorError: ``value`` is no number, or not finite.
     """
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise DescriptorError(f"{key} must be a number, got {shown(value)}")
@@ -403,7 +403,7 @@ def read_options(
     values = {key: config.get(key, default) for key, default in known.items()}
     is_square = as_flag("default_to_square", values.pop("default_to_square"))
     if values["rescale_factor"] is None and not values["do_rescale"]:
-        values["rescale_factor"] = 0  # with these values it has no effect
+        values["rescale_factor"] = 0  # a factor that is not used may be null
     as_divisor = as_std if values["do_normalize"] else as_mean  # without normalization nothing is divided
     as_size_here = partial(as_size, is_square=is_square)
     special: dict[str, OptionCheck] = {**_CHECKS, "size": as_size_here, "image_std": as_divisor, **checks}

@@ -13,20 +13,20 @@ from typing import NamedTuple
 from restride.errors import DescriptorError, UnsupportedError
 
 MAX_ELEMENTS = 1 << 24
-"""Maximum number of elements of what a small square image becomes: 64 MiB of f32, a page of 2560 x 1920.
+"""Maximum number of elements that a small square image becomes: 64 MiB of f32, enough for a page of 2560 x 1920.
 
-Of another image it is as many times more, up to ``MAX_STRIP``, as its longer side is longer than the shorter one, which
-``size`` often names.
+For other images the maximum is multiplied by the ratio of the longer to the shorter side, up to ``MAX_STRIP``, because
+``size`` often names the shorter side.
 """
 
 MAX_STRIP = 64
-"""A strip whose longer side is more times the shorter one may become no more than one of this ratio."""
+"""Maximum ratio of an image's sides that multiplies ``MAX_ELEMENTS``; a longer strip may not become larger."""
 
 MAX_ENLARGEMENT = 16
 """A large image may become more than ``MAX_ELEMENTS``: this many times its own elements."""
 
 MAX_TILES = 256
-"""Maximum number of tiles that an image is cut into, one by one."""
+"""Maximum number of tiles that an image is cut into."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Picture:
         """The picture at ``top``, ``left`` of a larger one that is ``fill`` elsewhere: one value, or one per channel.
 
         Raises:
-            DescriptorError: it is not larger.
+            DescriptorError: the picture does not fit into ``height`` x ``width``.
         """
         self._require_bytes()
         if height < self.height or width < self.width:

@@ -71,8 +71,8 @@ class Order(NamedTuple):
 class Put:
     """A picture of image number ``image``, written to ``count`` places of a result from place ``start`` on.
 
-    corner: the first elements of the axes after the first; () where it fills these axes.
-    extent: the number of elements of these axes that it fills.
+    corner: where the picture begins along the axes after the first; (): the picture fills these axes.
+    extent: how many elements of these axes the picture fills.
     """
 
     picture: Picture
@@ -133,7 +133,7 @@ class Shot:
 
 
 def one(picture: Picture, **facts: object) -> Shot:
-    """The value for an image that becomes a single picture."""
+    """The shot of an image that becomes a single picture."""
     return Shot((Piece(picture),), facts)
 
 
@@ -153,7 +153,7 @@ def placed(
     """The tiles of each image, from place ``starts[i]`` on; everything else is 0.
 
     shape: the sizes of the axes of places. size: height and width of a place; None: those of all tiles, which must be
-    equal. corner: the row and column of a place where its tile begins, if that is smaller.
+    equal. corner: the row and column of a place where a smaller tile begins.
 
     Raises:
         DescriptorError: tiles differ in channels, or without ``size`` in any size; or they are too many or too large.
@@ -293,7 +293,10 @@ def _only(
     remedy: str = "",
     error: type[DescriptorError] = DescriptorError,
 ) -> _T:
-    """The value that all images have, of pairs of an image's name and value; the error names the first with another."""
+    """The value that all images have. found: the name and the value of each image.
+
+    The error says ``rule`` and names the first image with another value.
+    """
     (first, value), *others = found
     for name, other in others:
         if other != value:

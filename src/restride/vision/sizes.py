@@ -213,7 +213,7 @@ def at_least_by_cut(height: int, width: int, factor: int) -> HeightWidth:
 
 
 def at_least_by_rounding(height: int, width: int, factor: int) -> HeightWidth:
-    """A side below ``factor`` becomes ``factor``, and the other one follows, rounded half to even; rows come first.
+    """A side below ``factor`` becomes ``factor``, and the other one follows, rounded half to even; first the height.
 
     Source: transformers, smart_resize of PaddleOCR-VL.
 
@@ -284,7 +284,7 @@ def longest_within(height: int, width: int, shortest: int, longest: int) -> Heig
 
 
 def longest_by_half_up(height: int, width: int, longest: int) -> HeightWidth:
-    """The longer side becomes ``longest``, the other one follows; both are ``int(x + 0.5)``.
+    """The longer side becomes ``longest``, the other one follows; both are rounded half up, by ``int(x + 0.5)``.
 
     Source: transformers, SamImageProcessorPil.
 
@@ -313,7 +313,7 @@ def in_patches(height: int, width: int, most: HeightWidth, patch: HeightWidth) -
 def most_patches(height: int, width: int, patch: int, most: int) -> HeightWidth:
     """The largest multiples of ``patch`` that have at most ``most`` patches, by bisection of a scale.
 
-    Sides are raised to multiples of at least one patch. The scale is found between 1e-6 and 100 to 1e-5.
+    Sides are raised to multiples of at least one patch. The scale is searched between 1e-6 and 100, to 1e-5.
 
     Source: transformers, get_image_size_for_max_num_patches of SigLIP2.
 
@@ -346,27 +346,31 @@ def patch_budget(height: int, width: int, patch: int, most: int, pool: int) -> H
     ((672, 912), (48, 8016))
 
     Raises:
-        DescriptorError: a budget below one block.
+        DescriptorError: the budget is below one block, or the sides exceed it.
     """
     budget, block = most * patch**2, pool * patch
     factor = math.sqrt(budget / (height * width))
     tall, wide = (math.floor(factor * side / block) * block for side in (height, width))
     if tall == 0 and wide == 0:
-        raise DescriptorError(f"max_soft_tokens leave no block of {block} x {block} for {height} x {width}")
+        raise DescriptorError(
+            f"max_soft_tokens are too few for one block of {block} x {block} of an image of {height} x {width}"
+        )
     longest = most // pool**2 * block
     if tall == 0:
         tall, wide = block, min(math.floor(width / height) * block, longest)
     elif wide == 0:
         tall, wide = min(math.floor(height / width) * block, longest), block
     if tall * wide > budget:
-        raise DescriptorError(f"{tall} x {wide} for {height} x {width} exceeds {most} patches of {patch} x {patch}")
+        raise DescriptorError(
+            f"an image of {height} x {width} becomes {tall} x {wide}, more than {most} patches of {patch} x {patch}"
+        )
     return tall, wide
 
 
 def nearest_multiples(height: int, width: int, size: HeightWidth, factor: int, *, keeps_ratio: bool) -> HeightWidth:
     """``size`` in multiples of ``factor``; with ``keeps_ratio`` both sides get the scale that is nearer to 1.
 
-    Sides are rounded to multiples, half to even, or up if the multiple would be below 0.
+    Sides are rounded to multiples, half to even.
 
     Source: transformers, get_resize_output_image_size of DPT (Depth Anything).
 
@@ -380,7 +384,10 @@ def nearest_multiples(height: int, width: int, size: HeightWidth, factor: int, *
 
 
 def halved_between(height: int, width: int, factor: int, fewest: int, most: int) -> HeightWidth:
-    """Half of each side in multiples of ``factor``, scaled so that a square of ``fewest`` to ``most`` pixels would fit.
+    """Half of each side, scaled and rounded to multiples of ``factor``.
+
+    The scale makes the shorter side at least ``sqrt(fewest)``, before it is halved, and the longer one at most
+    ``sqrt(most)``, which comes first.
 
     Source: transformers, smart_resize of GLM-Image.
 
@@ -426,7 +433,7 @@ def raised_within(height: int, width: int, factor: int, fewest: int, most: int, 
     if frames * math.prod(best) <= most:
         return best
     if most < frames * factor**2:
-        raise DescriptorError(f"max_image_tokens leave {most} pixels, and one block has {frames * factor**2}")
+        raise DescriptorError(f"max_image_tokens allow {most} pixels, fewer than the {frames * factor**2} of one block")
     best, low, high = (factor, factor), 1, height
     while low <= high:
         middle = (low + high) // 2

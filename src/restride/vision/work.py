@@ -101,7 +101,7 @@ class Uses:
 class Stack:
     """Computed pictures of equal sizes in one tensor, one after the other, so that one dispatch can write them.
 
-    starts: each picture, and the place of the first image that has it. count: of all places.
+    starts: each picture, and the place of the first image that has it. count: the number of places.
     """
 
     starts: Mapping[Picture, int]
@@ -109,7 +109,7 @@ class Stack:
 
 
 class Places:
-    """Where the pictures of a call are: each for all images of its source, and some of equal sizes in a stack.
+    """Where the pictures of a call are: a picture has a tensor for all images of its source, or a part of a stack.
 
     uses: the uses of the pictures. members: the images that have each source. stacks: the pictures that are in stacks.
     """
@@ -145,7 +145,10 @@ class Places:
         return self._among[put.image] + (0 if stack is None else stack.starts[put.picture])
 
     def _can_stack(self, picture: Picture) -> bool:
-        """True for a resized image of the host, or the part of it that is computed, which is not resized again."""
+        """True for a resized image of the host, or the one crop of it that is computed, if nothing resizes it again.
+
+        The number of its elements must be a multiple of ``ALIGNMENT``.
+        """
         resized = picture.of if isinstance(picture, Cropped) and picture.of in self.uses.alone else picture
         if not isinstance(resized, Resized) or not changes(resized) or picture in self.uses.resized_again:
             return False
@@ -168,10 +171,11 @@ class Places:
 def _first_run(puts: Sequence[Put], places: Sequence[int]) -> PictureRun:
     """The first of these puts, and those after it that are equally spaced, in their tensor and in the result.
 
-    places: of each put, its place in the tensor.
+    places: the place of each put in the tensor.
 
-    A dispatch of several pictures has one axis more. If the order of one has all axes already, several can be written
-    only as one tall picture: without gaps, and if their places follow the rows of a picture first.
+    A dispatch of several pictures has one axis more. If the order of one picture has ``MAX_AXES`` already, several can
+    be written only as one tall picture: they must follow each other without gaps, and the outermost axis of the order
+    must cut the rows.
     """
     first = puts[0]
     axes = first.order.axes

@@ -215,7 +215,7 @@ def old_detr(config: dict[str, object]) -> None:
 
 
 def old_maskformer(config: dict[str, object]) -> None:
-    """Convert the keys of old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
+    """Convert the keys of old files: ``max_size`` is the longest edge beside an integer ``size`` or none.
 
     Source: transformers, MaskFormerImageProcessorPil.
     """

@@ -72,7 +72,8 @@ def levit_size(height: int, width: int, options: Options) -> HeightWidth:
 def convnext(image: Picture, options: Options) -> Shot:
     """The image becomes a square of ``shortest_edge``.
 
-    Below 384 the shorter side becomes ``int(edge / crop_pct)`` and the middle is cut out; otherwise it is stretched.
+    If ``shortest_edge`` is below 384, the shorter side becomes ``int(shortest_edge / crop_pct)`` and the middle is cut
+    out; otherwise the image is stretched.
 
     Source: transformers, ConvNextImageProcessorPil.resize.
     """
@@ -89,7 +90,9 @@ def convnext(image: Picture, options: Options) -> Shot:
 
 
 def poolformer_size(height: int, width: int, options: Options) -> HeightWidth:
-    """The shorter side becomes ``int(edge / crop_pct)``, unless ``crop_pct`` is null.
+    """The shorter side becomes ``int(edge / crop_pct)``, where edge is the shortest edge or the side of a square.
+
+    Unequal height and width are both divided by ``crop_pct``. If it is null, the size is that of ``resized``.
 
     Source: transformers, PoolFormerImageProcessorPil.resize.
     """
@@ -123,7 +126,7 @@ def glpn_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def perceiver(image: Picture, options: Options) -> Shot:
-    """The middle is cut out, ``size / crop_size`` times the shorter side, and then resized.
+    """The middle, whose sides are ``size / crop_size`` times the image's shorter side, is cut out and then resized.
 
     Source: transformers, PerceiverImageProcessorPil.
     """
@@ -175,7 +178,7 @@ def on_square(image: Picture, colour: tuple[int, ...]) -> Picture:
 
 
 def janus_size(height: int, width: int, options: Options) -> HeightWidth:
-    """The longer side becomes ``size``; both sides are rounded half to even, to ``min_size`` or more.
+    """The longer side becomes ``size``; both sides are rounded half to even, and are at least ``min_size``.
 
     Source: transformers, JanusImageProcessorPil.resize.
     """
@@ -187,7 +190,7 @@ def janus_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def janus(image: Picture, options: Options) -> Shot:
-    """The rule of ``janus_size``; then the image is put in the middle of a square of the mean colour.
+    """The image is resized by ``janus_size``, then padded to a square by ``square_color`` or else the mean colour.
 
     Source: transformers, JanusImageProcessorPil.
     """

@@ -204,7 +204,7 @@ def tiles_of_samples(shots: Sequence[Shot], options: Options, samples: Sequence[
 
 
 def idefics3_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, OutputValue]:
-    """The tiles of each sample, and rows and columns if an option asks."""
+    """The tiles of each sample, and with ``return_row_col_info`` the rows and columns of each image's grid."""
     results = tiles_of_samples(shots, options, samples)
     if options["return_row_col_info"]:
         grids = iter([shot.facts["grid"] for shot in shots])
@@ -228,7 +228,10 @@ def mllama(image: Picture, options: Options) -> Shot:
     """
     side, other = options.needed_size().sides("size")
     if side != other or not options.do_pad or not options.do_resize:
-        raise DescriptorError(f"size must be a square, and do_pad and do_resize true, got {options.size}")
+        raise DescriptorError(
+            f"size must be a square, and do_pad and do_resize true, got {options.size}, do_pad {options.do_pad} and "
+            f"do_resize {options.do_resize}"
+        )
     most = options["max_image_tiles"]
     rows, columns = enlarging(image.height, image.width, side, most)
     canvas = at_corner(image, (rows * side, columns * side), side, options)

@@ -60,7 +60,7 @@ def in_bfloat16(options: Options, channels: int, floats: bool) -> Array:
 
 
 def kimi_size(height: int, width: int, patch: int, most: int, side: int) -> HeightWidth:
-    """The image is shrunk to at most ``most`` patches, and ``side`` patches along a side; both sides are cut.
+    """The image is shrunk to at most ``most`` patches, and ``side`` patches along a side; sides are cut to integers.
 
     Source: transformers, navit_resize of Kimi-K2.5.
 
@@ -100,7 +100,8 @@ def sam2(image: Picture, options: Options) -> Shot:
 def llama4_canvas(height: int, width: int, side: int, most: int, *, is_largest: bool) -> HeightWidth:
     """The canvas of at most ``most`` tiles that enlarges the image least, by scales in f32; on a tie the smallest.
 
-    If none enlarges it, it is the canvas that shrinks it least. is_largest: the canvas that enlarges it most.
+    If no canvas enlarges the image, the result is the one that shrinks it least. is_largest: the result is the canvas
+    that enlarges the image most.
 
     Source: transformers, find_supported_resolutions and get_best_fit of Llama 4.
 
@@ -130,7 +131,9 @@ def llama4(image: Picture, options: Options) -> Shot:
     """
     side, other = options.needed_size().sides("size")
     if side != other or not options.do_resize:
-        raise DescriptorError(f"size must be a square, and do_resize true, got {options.size}")
+        raise DescriptorError(
+            f"size must be a square, and do_resize true, got {options.size} and do_resize {options.do_resize}"
+        )
     most, is_largest = options["max_patches"], bool(options["resize_to_max_canvas"])
     tall, wide = llama4_canvas(image.height, image.width, side, most, is_largest=is_largest)
     canvas = at_corner(image, (tall, wide), max(tall, wide) if is_largest else side, options)
