@@ -39,7 +39,7 @@ _MOVED_TYPES = (*_TYPES, "pred", "s8", "s32", "u32", "f16")
 """Element types that the nearest modes accept."""
 
 _MAX_CHANNELS = 128
-"""OpenCV 5's limit; an image passed by mistake with channels first usually has more columns than this."""
+"""OpenCV 5's limit. It catches most images that have channels first by mistake: their last axis is the columns."""
 
 
 def __dir__() -> list[str]:
@@ -63,7 +63,8 @@ def resize(
 
     Args:
         src: u8, u16, s16, f32; f64, which is computed in f32; pred, s8, s32, u32 and f16 in the nearest modes.
-        dsize: columns and rows of the result; if it is None, or one is not positive, ``fx`` and ``fy`` determine them.
+        dsize: columns and rows of the result; if it is None, or one of the two is not positive, ``fx`` and ``fy``
+            give the sizes.
         dst: where to write: a numpy array, or for a ``Tensor`` a Tensor, with the result's sizes and type. If it does
             not fit, OpenCV ignores it; here it is an error.
         fx: the factor of columns, without ``dsize``.
@@ -89,8 +90,8 @@ def resize(
         raise DescriptorError(f"fx {fx} and fy {fy} leave no pixel of {what}")
     if isinstance(dst, Real):
         raise DescriptorError(
-            f"dst {dst!r} is a number, and nothing to write to: behind dsize come dst, fx, fy and interpolation, so "
-            f"name the last, as in interpolation=INTER_AREA, for {what}"
+            f"dst {dst!r} is a number, not an array to write to: the arguments after dsize are dst, fx, fy and "
+            f"interpolation, so name the last, as in interpolation=INTER_AREA, for {what}"
         )
     if dst is not None and isinstance(dst, Tensor) != isinstance(src, Tensor):
         raise DescriptorError(
@@ -146,7 +147,7 @@ def _is_integer(value: object) -> bool:
 
 
 def _sizes(dsize: Any, fx: Any, fy: Any, what: str) -> tuple[tuple[int, int] | None, tuple[float, float] | None]:
-    """The sizes (rows, columns) or their factors, whichever ``dsize`` leaves; the other is None."""
+    """The sizes (rows, columns) if ``dsize`` gives them, and None; else None, and the factors of rows and columns."""
     if dsize is not None:
         numbers = tuple(dsize) if np.iterable(dsize) else ()
         if len(numbers) != 2 or not all(map(_is_integer, numbers)):

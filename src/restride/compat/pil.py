@@ -70,9 +70,9 @@ def resize(
     I;16 are rounded after each axis, as in Pillow.
 
     Args:
-        image: in any mode but LAB, I;16B and I;16L; 1 and P always use NEAREST, as in Pillow. Or a numpy array or
-            ``restride.Tensor`` of rows, columns and, optionally, bands, which gives the same kind; its bands are
-            resized separately.
+        image: a Pillow image in any mode but LAB, I;16B and I;16L; 1 and P always use NEAREST, as in Pillow. Or a
+            numpy array or ``restride.Tensor`` of rows, columns and, optionally, bands, which gives the same kind; its
+            bands are resized separately.
         size: columns and rows of the result.
         resample: one of Pillow's filters, or of ``Resampling`` here, which has the same numbers; default: BICUBIC.
         box: left, upper, right and lower edge of the part to resize, in pixels, fractions allowed; default: all.

@@ -52,7 +52,7 @@ def interpolate(
     """``torch.nn.functional.interpolate``: resize the axes after N and C to ``size`` or by ``scale_factor``.
 
     The result has the type of ``input``: ``torch.Tensor`` on the CPU, numpy array or ``restride.Tensor``. Bytes and
-    "nearest" equal torch's bit for bit (docs/profiles.md); floats differ at most as f32 sums may.
+    "nearest" equal torch's bit for bit (docs/profiles.md); floats differ no more than sums in f32 may.
 
     Raises:
         ValueError, NotImplementedError, TypeError, RuntimeError: for the same arguments as in torch; and ValueError for
@@ -83,7 +83,10 @@ def interpolate(
     if mode == "lanczos":
         raise UnsupportedError(f"mode 'lanczos' is not done here, for input {x.desc}; rs.compat.pil has Pillow's")
     if antialias and not (mode in ("bilinear", "bicubic") and axes == 2):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor")
+        raise ValueError(
+            f"Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor, got mode "
+            f"{mode!r} and a {axes + 2}-D input"
+        )
     _require_mode(mode, x.sizes)
     require_interpolated(x.desc, mode)
     _require_numbers("size", sizes, Integral)
@@ -114,7 +117,7 @@ def _as_tensor(x: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], object]]:
     if x.requires_grad and torch.is_grad_enabled():
         raise ValueError(
             f"input of sizes {tuple(x.shape)} requires a gradient, which would be lost: pass input.detach(), or "
-            "take restride.interop.torch.resample, which has one"
+            "take restride.interop.torch.resample, which keeps it"
         )
     detached = x.detach().resolve_neg()  # DLPack cannot express the negative bit
     order = _memory_format(detached, mode)
@@ -192,7 +195,7 @@ def _require_mode(mode: str, sizes: tuple[int, ...]) -> None:
 
 def _require_numbers(name: str, values: tuple[object, ...] | None, kind: type) -> None:
     if not all(isinstance(one, kind) for one in values or ()):
-        raise TypeError(f"expected {name} to be one number or one an axis, {kind.__name__}, but got {values!r}")
+        raise TypeError(f"expected {name} to be one number or one for each axis, {kind.__name__}, but got {values!r}")
 
 
 def _require_elements(

@@ -30,7 +30,7 @@ _OWN_INSTEAD = {
     "PixtralImageProcessor": ("patch_size",),
     "PixtralImageProcessorPil": ("patch_size",),
 }
-"""Keywords of a call in whose place a class takes its attribute if they are 0, false or null: ``resample or
+"""Keywords of a call that a class replaces by its own attribute if they are 0, false or null, as in ``resample or
 self.resample``."""
 
 _STACKED = ("ConditionalDetr", "DeformableDetr", "Detr", "Fuyu", "GroundingDino", "RTDetr", "Yolos")
@@ -99,7 +99,7 @@ def accelerate(processor: _P, *, bits: Literal["pil"] | None = None, device: Dev
 
 
 def restore(processor: _P) -> _P:
-    """Undo ``accelerate``: transformers computes the images of ``processor`` again. Does nothing to others.
+    """Undo ``accelerate``: transformers computes the images of ``processor`` again. Others do not change.
 
     Raises:
         DescriptorError: it is no processor of images.
@@ -133,10 +133,10 @@ def _copy(kind: Any, attributes: dict[str, object]) -> BaseImageProcessor:
 
 
 def _image_part(processor: object) -> BaseImageProcessor:
-    """The image processor of a processor, which may be one itself.
+    """The image processor of ``processor``, or ``processor`` itself if it is one.
 
     Raises:
-        DescriptorError: it is none.
+        DescriptorError: ``processor`` is no image processor and has none.
     """
     images = getattr(processor, "image_processor", processor)
     if not hasattr(images, "preprocess") or not hasattr(images, "backend"):
@@ -200,7 +200,7 @@ def _tensors(value: object, stem: str) -> object:
 
 
 def _fetched(images: object, fetch: Callable[[str], object]) -> Any:
-    """The images of a call, in lists as they were, with those that a path or a URL names loaded by transformers.
+    """The images of a call, in the same lists; transformers loads those that are named by a path or a URL.
 
     Raises:
         DescriptorError: one cannot be loaded; the message names its number.
@@ -227,7 +227,7 @@ def _processor_of(images: BaseImageProcessor, keywords: dict[str, object]) -> Pr
     unknown = [key for key, value in keywords.items() if key not in attributes and value is not None]
     if unknown:
         raise UnsupportedError(f"keywords such as {unknown[0]}= {_BACK}")
-    from restride.vision.config import read_config  # on use, as rs.vision is
+    from restride.vision.config import read_config  # imported on use, as rs.vision is
 
     name = _class_of(images).__name__
     instead = _OWN_INSTEAD.get(name, ())
@@ -255,13 +255,13 @@ def _square_colour(images: BaseImageProcessor, name: str, keywords: Mapping[str,
 
 @lru_cache(maxsize=32)
 def _processor_for(config: str) -> Processor:
-    from restride.vision import processor  # on use, as rs.vision is
+    from restride.vision import processor  # imported on use, as rs.vision is
 
     return processor(json.loads(config))
 
 
 def _plain(value: object) -> object:
-    """A value in a form that JSON has: numbers of numpy or torch, and sizes; others become text, which is refused."""
+    """A value that JSON lacks in a form that it has: one of numpy or torch, or a size; others become a refused text."""
     from transformers.image_utils import SizeDict
 
     if hasattr(value, "tolist"):

@@ -18,8 +18,8 @@ from restride.drawing.map import FRAME, Cell, Edge, Kind, LayoutMap, PlaneMap, i
 from restride.errors import needed_package
 
 INK, GREY, FAINT, RED, BLUE, PAPER = "#1f2328", "#656d76", "#afb8c1", "#cf222e", "#0550ae", "#ffffff"
-"""Colours of text and of outlines of tiles; of side notes; of cells; of outlines of sub-tiles; of outlines inside
-these; and of the background."""
+"""Colours of text and of outlines of tiles; of side notes; of borders of cells; of outlines of sub-tiles; of outlines
+inside these; and of the background."""
 
 
 @dataclass(frozen=True)

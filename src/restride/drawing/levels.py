@@ -19,10 +19,11 @@ class Level:
     """One level: all tiles of one size, or all blocks.
 
     Attributes:
-        name: as it is written: ``T(8,128)``, ``(2,1)``, ``16i16o``.
-        noun: what they are called.
-        size: its elements, padding included.
-        is_contiguous: they lie together in memory, so that element offset ``o`` is in the one numbered ``o div size``.
+        name: how the level is written: ``T(8,128)``, ``(2,1)``, ``16i16o``.
+        noun: what its tiles or blocks are called.
+        size: the number of elements of a tile or block, padding included.
+        is_contiguous: the elements of a tile or block lie together in memory, so that element offset ``o`` is in tile
+            or block number ``o div size``.
         order: the axes of the layout with the digits that number its tiles or blocks, as a layout of these numbers: an
             element's address in it is the number of the tile or block that holds it.
     """
@@ -35,7 +36,7 @@ class Level:
 
 
 def levels_of(desc: TensorDesc) -> tuple[Level, ...]:
-    """The levels of a layout, or of the layout that is viewed; those of one element are left out.
+    """The levels of a layout, or of the layout that is viewed, but none whose tiles or blocks have one element.
 
     4x8 in ``T(2,4)(2,1)`` has T(2,4) of 8 elements and (2,1) of 2.
     """
@@ -47,7 +48,7 @@ def levels_of(desc: TensorDesc) -> tuple[Level, ...]:
 
 
 def _of_tiles(whole: TensorDesc, blocking: Blocking) -> Iterator[Level]:
-    """Tiles. A tile is contiguous unless a later one takes dimensions outside of it.
+    """Yield the levels of tiles. A tile is contiguous unless a later one takes dimensions outside of it.
 
     T(2,4)(2,1) ends in digits 1,4,2,1: all four are inside the tile of 2x4, the last two inside the sub-tile. A later
     tile with more dimensions than there are digits inside, such as (2,1) after (128), spreads the earlier one over
@@ -73,7 +74,7 @@ def _dimensions(tile: Sequence[int]) -> int:
 
 
 def _of_tag(tag: str, blocking: Blocking) -> Iterator[Level]:
-    """Yields all blocks of a tag, then the innermost ones in which no axis repeats.
+    """Yield the level of all blocks of a tag, then that of the innermost blocks in which no axis repeats.
 
     OIhw8i16o2i: 8i16o2i, which is 16x16, and 16o2i.
     """

@@ -228,7 +228,7 @@ class LayoutMap:
 
     @cached_property
     def _box_address(self) -> Linear:
-        """The offset of every coordinate in the box, which has the same splits as the array's own."""
+        """The address of every coordinate in the box, padding too; it splits them as the array's own address does."""
         if self._blocking is None:
             return self.desc.address
         return self._blocking.address(coordinates(*each_axis(self.desc.rank), self._box))

@@ -32,7 +32,7 @@ def channels_last(array: Array) -> Array:
     """
     try:
         if array.ndim not in (2, 3) or not array.size:
-            raise DescriptorError("no picture")  # noqa: TRY301 - named below, as one that is not clear
+            raise DescriptorError("no picture")  # noqa: TRY301 - caught below, as the error of unclear axes is
         axes = rows_and_columns(array.shape, None)
     except DescriptorError as error:
         raise DescriptorError(
@@ -54,7 +54,7 @@ def extent(array: Array) -> tuple[Any, Any, int]:
 
 
 def ends_shown(array: Array) -> tuple[float, float]:
-    """The values shown black and white: 0 and 255 for u8; 0 and 1 if all values are within; else least and greatest."""
+    """The values shown black and white: 0, 255 for u8; 0, 1 for floats and bools within these; else least, greatest."""
     if array.dtype == np.uint8:
         return 0.0, 255.0
     values = array.astype(np.float64)
@@ -73,7 +73,7 @@ def brightness(pixels: Array, ends: tuple[float, float]) -> Bytes:
 
 
 def shrunk(pixels: Array, rows: int, columns: int) -> Array:
-    """Shrink to at most ``rows`` x ``columns`` by means of squares of pixels; squares at the ends may be cut off."""
+    """Shrink to at most ``rows`` x ``columns``: a mean of each square of pixels; squares at the ends may be cut off."""
     step = max(-(-pixels.shape[0] // rows), -(-pixels.shape[1] // columns), 1)
     if step == 1:
         return pixels
