@@ -524,7 +524,7 @@ REFUSED = {
     r"time_unit must be one of second, .*, got 'meter'": {"time_unit": "meter"},
     r"chunks must be one number for each of the axes": {"chunks": (64, 64)},
     r"chunks must be 1 or more along each axis, got \(1, 0, 8, 8\)": {"chunks": (1, 0, 8, 8)},
-    r"shards must be multiples of chunks, and 12 of axis x is none of 8": {
+    r"shards must be multiples of chunks, 1 or more: along axis x shards has 12, chunks has 8": {
         "chunks": (1, 1, 8, 8),
         "shards": (1, 1, 8, 12),
     },

@@ -204,12 +204,13 @@ class _Grid:
         for letter, shard in (larger or {}).items():
             if shard == 0 or shard % each[letter]:
                 raise DescriptorError(
-                    f"shards must be multiples of chunks, and {shard} of axis {letter} is none of {each[letter]}"
+                    f"shards must be multiples of chunks, 1 or more: along axis {letter} shards has {shard}, chunks "
+                    f"has {each[letter]}"
                 )
         return cls(each, larger)
 
     def along(self, axes: str, sizes: tuple[int, ...]) -> dict[str, Any]:
-        """Chunks and shards for an array of these sizes, as zarr takes them: no larger than it needs."""
+        """Chunks and shards for an array of these sizes, as zarr takes them: no larger than the array needs."""
         chunks = tuple(min(self.chunks[letter], size) for letter, size in zip(axes, sizes, strict=True))
         if self.shards is None:
             return {"chunks": chunks, "shards": None}
@@ -222,8 +223,10 @@ class _Grid:
 class _Image:
     """One image of the group, in the folder ``folder``, and how its levels are computed.
 
-    source: the array of level 0. axes, and the sizes of each level, are in the order of the file, as its axes are.
-    dtype: element type of every level.
+    source: the array of level 0, its axes permuted to the order of the file. dtype: element type of every level.
+    axes, sizes: the letters of these axes, and the sizes of each level, in the same order.
+    rules: how ``rs.resample`` reads and weighs elements.
+    from_source: each level is computed from level 0, not from the level before it.
     """
 
     folder: str
@@ -246,7 +249,7 @@ class _Image:
         *,
         from_source: bool,
     ) -> _Image:
-        """The image of a source whose axes are ``axes``, in its order.
+        """The image of a source. axes: the letters of the source's axes, in the source's order.
 
         Raises:
             DescriptorError: a level has no elements, or an operation raises it.
@@ -258,7 +261,7 @@ class _Image:
             source = LazyArray(source, Chain().reorder(f"{axes}->{ordered}".upper()))
         with ErrorContext(desc):
             if desc.dtype.name not in _TYPES:
-                raise UnsupportedError(f"Zarr has no elements of type {desc.dtype}, but {', '.join(_TYPES)}")
+                raise UnsupportedError(f"Zarr has no elements of type {desc.dtype}, only {', '.join(_TYPES)}")
             sizes = level_sizes(source.shape, [factors.get(letter, 1) for letter in ordered], levels)
             is_moved = drifts(rules, desc.dtype)
             if len(sizes) > 1 and not is_moved and desc.dtype.name not in INTERPOLATED_TYPES:
@@ -305,7 +308,7 @@ class _Image:
 
     @cached_property
     def mode(self) -> str:
-        """The mode, by the name of its library if ``like`` is set."""
+        """The name of the mode; if ``like`` is set, that library's name for it."""
         choice, known = read_words(Request(**self.rules), self.dtype.name)
         return str(choice.mode) if known is None else known.mode
 
@@ -360,7 +363,7 @@ class _Image:
 
 
 def _labels_of(image: _Image, axes: str, name: object, array: SourceArray, factors: Mapping[str, float]) -> _Image:
-    """Check a label image of ``image``, whose source has the axes ``axes`` in its order, and return its pyramid."""
+    """Check a label image of ``image`` and return its pyramid. axes: the axes of the image, in its source's order."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w-]*", name, re.ASCII):
         raise DescriptorError(f"labels must have names of letters, digits, '_' and '-', got {name!r}")
     opened = LazyArray(array, Chain())
@@ -430,7 +433,7 @@ def _write(
 
 
 def _channel(channel: Channel) -> dict[str, object]:
-    """A channel as the specification has it, but for its window."""
+    """A channel as the specification has it, still without its window."""
     return {**({"label": channel.name} if channel.name else {}), "color": channel.color or WHITE, "active": True}
 
 
@@ -439,9 +442,10 @@ _MAX_SEEN = 1 << 22
 
 
 def _windows(group: zarr.Group, image: _Image) -> Iterator[dict[str, float]]:
-    """For each channel the elements to show, from black to full colour, and the range of its type.
+    """For each channel, the elements shown black (start) and in full colour (end), and the type's range (min and max).
 
-    They are those of its smallest level if that is small, else the whole range. Floats have the range that is shown.
+    Start and end are the least and the greatest element of the smallest level if that is small, else min and max, or 0
+    and 1 for floats. For floats, min and max are start and end.
     """
     level = group[str(len(image.sizes) - 1)]
     along = image.axes.find("c")
@@ -588,7 +592,7 @@ def _places(
             warn_caller(
                 Message.of(
                     f"the {what} that the source states along {', '.join(map(repr, each))} are for other elements than "
-                    f"are read, as a chain or an orientation moves them, and are left out: pass ",
+                    f"are read, because a chain or an orientation moves them, and are left out: pass ",
                     "pixel_sizes=",
                     "--pixel-size",
                 )

@@ -48,7 +48,8 @@ def resample(
 
     Raises:
         DescriptorError: ``x`` is no torch tensor, or ``rs.resample`` raises the error.
-        UnsupportedError: ``x`` has another element type, is not strided or not on the CPU, or as above.
+        UnsupportedError: ``x`` has another element type, is not strided or not on the CPU, or ``rs.resample`` raises
+            the error.
         TypeError: an argument that ``rs.resample_backward`` does not accept.
 
     Example:
@@ -82,7 +83,7 @@ class _Apply(torch.autograd.Function):  # type: ignore[misc] # torch may be miss
 
     @staticmethod
     def forward(x: torch.Tensor, operator: LinearMap) -> torch.Tensor:
-        # A view such as z.conj().imag negates elements only on reading, and DLPack would pass them on without that.
+        # A view such as z.conj().imag negates elements only when they are read; DLPack would pass them on as stored.
         return torch.from_dlpack(operator(x.detach().resolve_neg()))
 
     @staticmethod

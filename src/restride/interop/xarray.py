@@ -69,11 +69,11 @@ def resample(
         scales: output elements for each source element, by dimension; instead of ``sizes``.
         mode: as in ``rs.resample``.
         skipna: leave out elements that are NaN, in modes "area" and "area_weighted" of f32 and f16, and of f64 with
-            ``dtype`` f32: with the weights w of an output and v = 1 where x is a number, else 0, it is
-            ``sum(w * v * x) / sum(w * v)``, and NaN where no number is left. Both sums and the quotient are f32, so of
-            k elements along n axes it is within ``(6n + 2k + 2) * 2^-24`` of the mean magnitude of those that are left,
-            before f16 is rounded once: as ``coarsen(...).mean()`` at whole factors. The bound is for products and sums
-            that are normal numbers of f32 or 0: those below 2^-126 may become 0. A tensor is read by the host.
+            ``dtype`` f32. An output with weights w is ``sum(w * v * x) / sum(w * v)``, where v is 0 for NaN, else 1; it
+            is NaN if no number is left. At whole factors this is ``coarsen(...).mean()``. Both sums and the quotient
+            are f32, so the error of an output of k elements along n axes is at most ``(6n + 2k + 2) * 2^-24`` times the
+            mean magnitude of the elements that are left, before it is rounded to f16 once. The bound is for products
+            and sums that are normal numbers of f32 or 0: those below 2^-126 may become 0. A tensor is read by the host.
         arguments: the other arguments of ``rs.resample``, such as ``like`` and ``dtype``; ``roi`` and offsets in the
             order of ``sizes`` or ``scales``. Not axes, window, source_sizes, sum_scale, out, or a ``layout`` that
             permutes; with ``skipna`` no ``like``, ``layout``, scales, zero points, post-ops or rounding.

@@ -40,7 +40,7 @@ def asarray(
     if isinstance(obj, Tensor):
         moves = device is not None and as_device(device) is not obj.device
         if copy is False and (moves or (element is not None and element != obj.dtype)):
-            raise DescriptorError(f"copy=False: another type or device is a copy, for {obj.desc}")
+            raise DescriptorError(f"copy=False: another type or device needs a copy, for {obj.desc}")
         result = obj if device is None else obj.to(device)
         if element is not None and element != result.dtype:
             return result.astype(element)
@@ -57,12 +57,12 @@ def asarray(
     if element is None or element == result.dtype:
         return result
     if copy is False:
-        raise DescriptorError(f"copy=False: {result.dtype} as {element} is a copy, for {result.desc}")
+        raise DescriptorError(f"copy=False: to make {result.dtype} {element} needs a copy, for {result.desc}")
     return result.astype(element)
 
 
 def from_dlpack(x: SupportsDLPack, /, *, device: Device | None = None, copy: bool | None = None) -> Tensor:
-    """A tensor from an object with ``__dlpack__``: on the CPU, or on CUDA's device in memory of a ``Tensor``."""
+    """A tensor from an object with ``__dlpack__``, in memory of the CPU or in CUDA's memory of a ``Tensor``."""
     if not hasattr(x, "__dlpack__"):
         raise DescriptorError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}")
     return asarray(x, device=device, copy=copy)
@@ -170,7 +170,7 @@ def linspace(
     device: Device | None = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """``num`` numbers from ``start`` to ``stop``, evenly spaced; computed by numpy, infinite ones too, and uploaded."""
+    """``num`` numbers from ``start`` to ``stop``, evenly spaced; numpy computes them, also to infinity."""
     start, stop = as_number("start", start), as_number("stop", stop)
     count = integer("num", num)
     if count < 0:
@@ -239,7 +239,7 @@ def _whole_numbers(numbers: range) -> Array:
     low, high = sorted((numbers[0], numbers[-1]))
     kind = np.int64 if high < 1 << 63 else np.uint64
     if low < np.iinfo(kind).min or high > np.iinfo(kind).max:
-        raise OverflowError(f"{kind.__name__} ends before {shown(low)} or {shown(high)}")
+        raise OverflowError(f"{kind.__name__} does not hold {shown(low)} to {shown(high)}")
     multiples = np.arange(len(numbers), dtype=np.uint64) * np.uint64(numbers.step % (1 << 64))
     return (multiples + np.uint64(numbers.start % (1 << 64))).view(kind)
 
@@ -257,7 +257,7 @@ def _convert(obj: object, element: DType) -> Array:
         return cast("obj", array, element)
     try:
         numbers = [int(number) for number in array.flat]
-        # As s64, with the same low bits: 2**63 - 1 stays, 2**64 - 1 is -1, and 2**64 is none.
+        # As s64, with the same low bits: 2**63 - 1 stays, 2**64 - 1 is -1, and 2**64 is refused.
         signed = np.array([number - (number >> 63 << 64) if number >= 0 else number for number in numbers], np.int64)
     except (OverflowError, TypeError, ValueError) as error:
         raise DescriptorError(f"obj cannot become {element}, got {shown(obj)}: {error}") from None

@@ -55,7 +55,7 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     """A view with the axes ``source`` moved to the positions ``destination``; the others keep their order."""
     sources, places = _axes("source", source, x), _axes("destination", destination, x)
     if len(sources) != len(places):
-        raise DescriptorError(f"source {sources} and destination {places} must be as many, for {x.desc}")
+        raise DescriptorError(f"source {sources} and destination {places} must have as many axes, for {x.desc}")
     moved = dict(zip(places, sources, strict=True))
     others = iter(axis for axis in range(x.ndim) if axis not in sources)
     return x.permute([moved[place] if place in moved else next(others) for place in range(x.ndim)])
@@ -198,7 +198,7 @@ def take(x: Tensor, indices: npt.ArrayLike, /, *, axis: SupportsIndex | None = N
         DescriptorError: an index is outside the axis, or ``axis`` is left out and ``x`` does not have exactly one.
     """
     if axis is None and require_tensor(x).ndim != 1:
-        raise DescriptorError(f"axis must be named, for {x.desc}")
+        raise DescriptorError(f"axis must be named unless x has exactly one, for {x.desc}")
     place = _axis("axis", 0 if axis is None else axis, require_tensor(x).ndim, x)
     index = _indices("indices", indices)
     if index.ndim != 1:
@@ -223,8 +223,8 @@ def take_along_axis(x: Tensor, indices: npt.ArrayLike, /, *, axis: SupportsIndex
         others = ()
     if len(index.shape) != x.ndim or len(others) != x.ndim:
         raise DescriptorError(
-            f"indices must have sizes that broadcast with those of x, but for axis {place}, got {index.shape}, for "
-            f"{x.desc}"
+            f"indices must have sizes that broadcast with those of x, except along axis {place}, got {index.shape}, "
+            f"for {x.desc}"
         )
     wide = x.broadcast_to((*others[:place], x.sizes[place], *others[place + 1 :]))
     return taken_along(wide, np.broadcast_to(index, (*others[:place], index.shape[place], *others[place + 1 :])), place)
