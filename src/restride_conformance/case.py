@@ -53,7 +53,7 @@ MAX_LINE = 4096
 """Maximum number of characters that a case may have."""
 
 MAX_SLUG = 60
-"""Maximum number of characters that the name of a case has of its line."""
+"""Maximum number of characters of a case's line that its name has."""
 
 
 _EVERYWHERE = (
@@ -127,7 +127,7 @@ class Case:
 
     @property
     def elements(self) -> int:
-        """The elements of source and destination together, by which reports order failures."""
+        """The number of elements of source and destination together; reports order failures by it."""
         return self.src.numel + self.dst.numel
 
     @property
@@ -179,8 +179,8 @@ class Case:
         also one old element of the destination.
         resample: along each axis the elements that the result or its window spans, but at most one per element written
         (nearest), two (linear) or four (cubic): ``u8[100] -> u8[20]`` linear reads 40 and writes 20 bytes,
-        ``u8[100] -> u8[400]`` reads 100 and writes 400. Mode area, ``antialias`` and what a library weighs more of need
-        the whole span. crop_resize: the same of each box.
+        ``u8[100] -> u8[400]`` reads 100 and writes 400. Mode area, ``antialias`` and filters of libraries that weigh
+        more elements need the whole span. crop_resize: the same for each box.
         resample_backward: the whole gradient; yuv_to_rgb: whole frames.
         """
         passes = 2 if self.get("sum_scale") is not None else 1
@@ -320,7 +320,7 @@ class CheckedOperation:
         return Answer(right, right)
 
     def keywords(self, case: Case) -> dict[str, Any]:
-        """The arguments of a call on the device after the source, but for those of its destination."""
+        """The arguments of a call on the device after the source, without those of its destination."""
         return self.arguments(case)
 
     def call(self, case: Case) -> OperationCall:
@@ -369,14 +369,14 @@ class CheckedOperation:
 
 
 def copied_to_destination(case: Case, result: Tensor, out: Tensor | None) -> Tensor:
-    """A new tensor as it is with ``out=default``, else a copy of it in the destination that the case asks for."""
+    """The result as it is if the case has ``out=default``, else a copy in the destination that the case asks for."""
     if out is None and case["out"] == "default":
         return result
     return rs.reorder(result, None if out is not None else case.layout, out=out)
 
 
 def unplaced(dtype: DType, sizes: Sizes) -> TensorDesc:
-    """A descriptor with all strides 0: ``sizes`` are those of a view, with perhaps too many elements to be packed."""
+    """A descriptor with all strides 0, for the sizes of a view, which may have too many elements to be packed."""
     return TensorDesc(dtype, sizes, (0,) * len(sizes))
 
 

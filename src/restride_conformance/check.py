@@ -201,7 +201,7 @@ def _as_flushed(setting: Setting, actual: Array) -> str:
 def why_not(case: Case, device: Device, copies: int = 1) -> str:
     """The reason why ``case`` cannot run on ``device`` and this machine; empty if it can.
 
-    copies: how many times it has its buffers at one time.
+    copies: how many copies of the case's buffers there are at one time.
     """
     buffers = [buffer_bytes(desc.nbytes) for desc in (case.src, case.dst)]
     limits, heap, taken = device.limits, device.info.heap_bytes, copies * sum(buffers)
@@ -274,10 +274,10 @@ def wrong_elements(case: Case, setting: Setting, actual: Array, right: Array) ->
 
 
 def _found(setting: Setting, before: Array, actual: Array, place: tuple[int, ...]) -> str:
-    """Where the buffers have a wrong element besides: ``: what source element (0, 2) holds``; "" where that is unclear.
+    """Where else a wrong element's bits are, such as ``: what source element (0, 2) holds``; "" if that is unclear.
 
-    before: the destination's elements before the run. Of the source, the only element with these bits counts, or else
-    the only other place for one, between and around its elements.
+    before: the destination's elements before the run. A source element is named if it is the only one with these bits;
+    if there is none, a place between or around the source's elements is named if it is the only one.
     """
     bits = bits_of(actual)[place]
     if bits == bits_of(before)[place]:

@@ -59,7 +59,7 @@ class Choice:
         return chosen
 
     def why_none(self, limits: Limits) -> str:
-        """Which option leaves no case, as a part of a sentence; ``cases`` of these limits is empty."""
+        """Which option leaves no case, as a part of a sentence. Call it only if ``cases`` of these limits is empty."""
         before = 0
         for option, chosen in self._narrowed(limits):
             if not chosen:
@@ -143,7 +143,7 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 
 
 def last_failed_file() -> Path | None:
-    """The file with those cases, which ``restride test`` accepts like any other; None: the user has no home folder."""
+    """The case file with the cases that did not pass when they last ran; None: the user has no home folder."""
     folder = cache_folder()
     return None if folder is None else folder / "last_failed.txt"
 

@@ -145,9 +145,9 @@ def _run_all(
     expectations: Expectations,
     judged: dict[int, Outcome],
 ) -> None:
-    """Run the cases and put each outcome into ``judged``, at the index of its case; an exception keeps them.
+    """Run the cases and put each outcome into ``judged``, at the index of its case; they stay there after an exception.
 
-    Those that the expectations skip have their outcomes at once.
+    Cases that the expectations skip have their outcomes at once.
     """
     bad = 0
     judged |= {place: outcome for place, case in enumerate(cases) if (outcome := expectations.skipped(case))}
@@ -181,7 +181,10 @@ def _run_all(
 
 
 def _reduce_all(runner: Runner, cases: Sequence[Case], judged: dict[int, Outcome], simplest: list[Outcome]) -> None:
-    """Reduce the first cases that failed unexpectedly: each outcome gets its line, ``simplest`` that line's outcome."""
+    """Reduce the first cases that failed unexpectedly.
+
+    Each outcome gets the line of its reduced case, and ``simplest`` the outcome of that line.
+    """
     failed = [place for place in sorted(judged) if judged[place].verdict in _REDUCIBLE and not judged[place].is_good]
     with Progress(min(len(failed), MOST_REDUCED), sys.stderr) as progress:
         for place in failed[:MOST_REDUCED]:

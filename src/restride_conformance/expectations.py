@@ -4,7 +4,7 @@ r"""What is known of a driver: cases that fail, vary or must not run, in the lis
     flakes.txt   ^resample\.u8_.*mode_cubic                                          a regular expression
     skips.txt    ^pad\.                                                              a regular expression
 
-Expressions match anywhere in a name, as there. Empty lines and lines that begin with ``#`` say nothing.
+Expressions match anywhere in a name, as in deqp-runner. Empty lines and lines that begin with ``#`` say nothing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Expectations:
         return cls(_fails(folder / FAILS), _patterns(folder / FLAKES), _patterns(folder / SKIPS))
 
     def skipped(self, case: Case) -> Outcome | None:
-        """The outcome of a case that must not run; None of one that may."""
+        """The outcome of a case that must not run; None for a case that may."""
         found = _first(self.skips, case.name) if self.skips else None
         return None if found is None else Outcome(str(case), Verdict.SKIPPED, f"{SKIPS} has {found}")
 
@@ -71,7 +71,7 @@ class Expectations:
         return replace(outcome, expected=FLAKE if is_flaky else self.fails.get(name, ""))
 
     def unknown(self, cases: Iterable[Case]) -> tuple[str, ...]:
-        """The names of ``fails`` that are none of ``cases``."""
+        """The names in ``fails`` that none of ``cases`` has."""
         known = {case.name for case in cases} if self.fails else set()
         return tuple(name for name in self.fails if name not in known)
 
@@ -137,7 +137,7 @@ def require_free(folder: Path, *, force: bool) -> None:
 
 
 def write_expectations(folder: Path, outcomes: Collection[Outcome]) -> None:
-    """Write ``fails.txt`` and ``flakes.txt`` with which a run with the same outcomes has nothing that is not expected.
+    """Write ``fails.txt`` and ``flakes.txt`` such that a run with the same outcomes has expected ones only.
 
     Raises:
         UsageError: a file cannot be written.

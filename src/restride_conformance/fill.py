@@ -266,7 +266,7 @@ def _ties_of_floats(src: DType, dst: DType, words: Array) -> Array:
 def _ties_of_integers(src: DType, dst: DType, words: Array) -> Array:
     """As ``_ties_of_floats``, for integers; if ``dst`` is an integer type, which needs no rounding, near powers of two.
 
-    Example: of a 20-bit s32, bf16 keeps 8 digits, so a tie has a 1 and eleven zeros as the others.
+    Example: bf16 keeps 8 digits of an s32 with 20 bits, so the other twelve of a tie are a 1 and eleven zeros.
     """
     length = words % np.uint64(min(src.format.whole_digits, dst.format.whole_digits)) + np.uint64(1)
     leading = np.uint64(1) << (length - np.uint64(1))

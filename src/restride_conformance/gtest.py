@@ -19,8 +19,8 @@ from restride_conformance.record import Outcome, Verdict
 def chosen(cases: Iterable[Case], text: str = "*") -> tuple[Case, ...]:
     """The cases whose names a filter accepts: each once, and those of an operation one after the other.
 
-    text: expressions with ``*`` and ``?`` between colons, then perhaps ``-`` and those of cases that are left out;
-    nothing before ``-`` accepts all. An empty text accepts none, as in googletest.
+    text: expressions with ``*`` and ``?``, separated by colons; then, optionally, ``-`` and the expressions of cases to
+    leave out. Nothing before ``-`` accepts all cases. An empty text accepts none, as in googletest.
     """
     wanted, excludes, unwanted = text.partition("-")
     is_wanted, is_unwanted = _matcher(wanted or ("*" if excludes else "")), _matcher(unwanted)
@@ -31,7 +31,7 @@ def chosen(cases: Iterable[Case], text: str = "*") -> tuple[Case, ...]:
 
 
 def _matcher(text: str) -> Callable[[str], bool]:
-    """Whether any of the expressions matches a whole name; plain names, of which there may be many, are looked up."""
+    """A function that says whether an expression matches a whole name; plain names, perhaps many, are looked up."""
     expressions = [each for each in text.split(":") if each]
     globs = [each for each in expressions if "*" in each or "?" in each]
     names = set(expressions).difference(globs)
@@ -67,7 +67,7 @@ def ended(case: Case, outcome: Outcome) -> str:
 
 
 def exit_code(outcomes: Iterable[Outcome]) -> Exit:
-    """That of googletest, for which a skipped test is no reason to complain."""
+    """The exit code of googletest, for which a skipped test is no failure."""
     return Exit.OK if all(outcome.verdict.is_good for outcome in outcomes) else Exit.CHECK_FAILED
 
 

@@ -86,7 +86,7 @@ def require_valid(case: Case) -> None:
     out = case["out"]
     if case.takes("src_scale"):
         if case.get("sum_scale") is not None and makes_destination(case):
-            raise DescriptorError(f"sum_scale reads a destination that is given, so out={out} must not be: {case}")
+            raise DescriptorError(f"sum_scale reads an existing destination, and out={out} makes a new one: {case}")
         source = unplaced(_computed_type(case), _scaled_sizes(case))
         numbers = Numbers(**arguments(case), rounds_first=case.get("rounds_first") == "yes")
         arithmetic(source, case.dst, _order(case), numbers)
@@ -123,8 +123,8 @@ def origins(case: Case, places: Array) -> Array:
 def source_values(case: Case) -> Array:
     """The source's elements in logical order, of the kind that ``data=`` names.
 
-    By default: any bits for copies, ``fill.aimed`` for conversions, ``fill.comparable`` for comparisons, and otherwise
-    numbers, for interpolation into another type none larger than the destination's type can hold.
+    By default: any bits for copies, ``fill.aimed`` for conversions, ``fill.comparable`` for comparisons, otherwise
+    numbers. For an interpolation into another type, no number is larger than that type can hold.
     """
     src, dst, sizes, count = case.src.dtype, case.dst.dtype, case.src.sizes, case.src.numel
     if case["data"] == "image":
@@ -156,7 +156,7 @@ def is_in_place(case: Case) -> bool:
 
 
 def keeps_padding(case: Case) -> bool:
-    """True if the padding of the destination must not change, as the operation also reads its elements."""
+    """True if the padding of the destination must not change, because the operation also reads its elements."""
     return is_in_place(case) or case.get("sum_scale") not in (None, 0.0)
 
 
@@ -499,7 +499,7 @@ class CheckedResampleBackward(CheckedResample):
         result = self.resized(case).sizes
         if result != case.viewed:
             raise DescriptorError(
-                f"what is resampled has sizes {list(result)}, its gradient {list(case.viewed)}: {case}"
+                f"the forward resample gives sizes {list(result)}, but the gradient has {list(case.viewed)}: {case}"
             )
         return case.dst.sizes
 
@@ -509,7 +509,7 @@ class CheckedResampleBackward(CheckedResample):
     def resized(self, case: Case) -> Resizing:
         named = self.arguments(case)
         if len(case.viewed) != case.dst.rank:
-            raise DescriptorError(f"a gradient and its source have equally many axes: {case}")
+            raise DescriptorError(f"a gradient and its source must have equally many axes: {case}")
         return _resizing(case, case.dst.sizes, {**named, "sizes": tuple(case.viewed[axis] for axis in named["axes"])})
 
     def summed(self, resampling: Resizing) -> Resizing:
@@ -578,7 +578,9 @@ class CheckedCropResize(_Sampling):
 
     def sizes(self, case: Case) -> Sizes:
         if case["out"] == "same":
-            raise DescriptorError(f"crop_resize has an out of its own, so out must not be same: {case}")
+            raise DescriptorError(
+                f"crop_resize needs a destination apart from its source, so out must not be same: {case}"
+            )
         named, axes, has_images = self.arguments(case), case.integers("axes"), case["images"] is not None
         read_edges(named["boxes"], case["units"])
         if not (1 if has_images else 0) <= axes[0] < axes[1] < len(case.viewed):

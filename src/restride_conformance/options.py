@@ -36,7 +36,7 @@ MODES = ("correctness", "perf", "list")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add all of them."""
+    """Add all options of ``restride test``."""
     text = "catalogues or case files (default: ci; perf with --mode perf)"
     parser.add_argument("cases", nargs="*", metavar="CASES", help=text)
     parser.add_argument("--repro", action="append", metavar="CASE", help="run this case; repeat it for more")
@@ -143,7 +143,7 @@ def require_consistent(arguments: argparse.Namespace) -> None:
 def _require_run(arguments: argparse.Namespace) -> None:
     """Raise UsageError if nothing runs, and an option is of use only where cases run.
 
-    ``--gtest_list_tests`` goes with all of them: gtest-runner lists the cases with the options of the run.
+    ``--gtest_list_tests`` goes with every option: gtest-runner lists the cases with the options of the run.
     """
     if not arguments.list and arguments.mode != "list":
         return
@@ -196,7 +196,7 @@ def exports_of(arguments: argparse.Namespace) -> Exports | None:
 
 
 def expectations_of(arguments: argparse.Namespace) -> Expectations:
-    """The expectations that the options name; those that a run shall write are known to have a place afterwards."""
+    """The expectations that the options name, after a check that the lists that the run is to write have a place."""
     if arguments.write_expectations is not None:
         require_free(arguments.write_expectations, force=arguments.force)
     return Expectations() if arguments.expect is None else Expectations.read(arguments.expect)

@@ -31,7 +31,7 @@ _NESTED = re.compile(r"(?<!\\)\[|&&|--|~~|\|\|")
 
 Positions = frozenset[int]
 Matcher = Callable[[str, Positions], Positions]
-"""The places of a name at which a part of an expression may end that begins at one of these."""
+"""A function from a name and the places where a part of an expression may begin to the places where it may end."""
 
 
 def compiled(text: str) -> Callable[[str], bool]:
@@ -71,7 +71,7 @@ class _PatternReader:
     def _choice(self, depth: int) -> Matcher:
         """Sequences with ``|`` between them, up to the parenthesis that closes them or the end."""
         if depth > MAX_DEPTH:
-            raise DescriptorError(f"more than {MAX_DEPTH} groups are around another")
+            raise DescriptorError(f"groups are nested more than {MAX_DEPTH} deep")
         ways = [self._sequence(depth)]
         while (token := self._token()) is not None and token[0] == "|":
             self._at = token.end()

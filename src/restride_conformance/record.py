@@ -202,7 +202,7 @@ class Outcome:
     message: the reason in one or more lines, the first a summary; empty if the case passed, unless its speed could not
         be measured, some of its elements are FLUSHED, or it has ONE_SIZE.
     seconds: wall time of the case in its worker, including filling and judging.
-    group: what the row stands under; "" for a conformance case.
+    group: the heading that the row stands under; "" for a conformance case.
     figures: JSON values by name. A measure (``MEASURES`` in ``report.table``) has the seconds of each column, for every
         round or as their median; ``bytes`` are those that the work must read and write.
     wrong: a PNG file that shows which elements are wrong; empty if none are.
@@ -227,14 +227,14 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """True if nothing needs attention: it is right, or fails as expected; False also if it was expected to fail."""
+        """True if nothing needs attention: it is right, or fails as expected; False if it passes unexpectedly."""
         if self.verdict is Verdict.SKIPPED or not self.expected:
             return self.verdict.is_good
         return self.expected in (FLAKE, EXPECTED.get(self.verdict))
 
     @property
     def is_known(self) -> bool:
-        """True if it is not right, as expected."""
+        """True if it fails, as expected."""
         return self.is_good and not self.verdict.is_good
 
     @property
@@ -259,7 +259,7 @@ class Outcome:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Restore an outcome from its ``record()``, unchecked; ``read_record`` checks those of files first."""
+        """Restore an outcome from its ``record()``, unchecked; ``read_record`` checks records of files first."""
         own = {**record, "verdict": Verdict(record["verdict"]), "wrong": b64decode(record.get("wrong", ""))}
         if "pictures" in own:
             files = {name: b64decode(own["pictures"][name]) for name in ("expected", "actual", "difference")}

@@ -49,7 +49,7 @@ class Reduced:
 def reduce(
     case: Case, fails: Callable[[Case], bool], most: int = MOST_TRIALS, goes_on: Callable[[], bool] = lambda: True
 ) -> Reduced:
-    """Replace a failing case by its first candidate of a kind that fails, kind after kind, until none of any kind does.
+    """Replace a failing case by its first candidate of a kind that fails, kind after kind, until no candidate fails.
 
     No case is tried twice.
 
@@ -85,13 +85,13 @@ def fails_alike(outcome: Outcome, first: Outcome) -> bool:
 
 
 def _error(outcome: Outcome) -> str:
-    """What an error is known by: ``DescriptorError: ...`` by its name; empty for a message about a wrong result."""
+    """What tells errors apart: the name in ``DescriptorError: ...``; empty for a message about a wrong result."""
     named = re.match(r"(?:a mistake in restride: )?([A-Z]\w+(?=: )|the operation made)", outcome.message)
     return named[1] if named else ""
 
 
 def measure(case: Case) -> tuple[int, ...]:
-    """By which candidates are smaller than their case, in the order of tuples; whole numbers, so every descent ends."""
+    """The measure of a case, a tuple; candidates have a smaller one. It has whole numbers, so every descent ends."""
     unpacked = sum(desc != TensorDesc(desc.dtype, desc.sizes) for desc in (case.src, case.dst))
     itemsizes = case.src.dtype.itemsize + case.dst.dtype.itemsize
     text = str(case)
@@ -99,7 +99,7 @@ def measure(case: Case) -> tuple[int, ...]:
 
 
 def counts(case: Case) -> tuple[int, int, int]:
-    """Steps of the view, parameters and elements, none of which a candidate has more of."""
+    """The numbers of steps of the view, of parameters and of elements; for a candidate none of them is greater."""
     return 0 if case.view is None else len(case.view.steps), len(case.parameters), case.elements
 
 
@@ -121,7 +121,7 @@ def _of_kind(case: Case, changes: Callable[[Case], Iterator[_Change]]) -> Iterat
 
 
 def _fitted(op: str, src: TensorDesc, dst: TensorDesc, named: _Parameters) -> Case:
-    """The case with the window of a slice inside its source, and the destination that the result has."""
+    """The case, with the window of a slice moved inside its source, and the destination fitted to the result."""
     own = {name: value for name, value in named.items() if name != "seed"}
     if op == "slice" and {"offsets", "sizes"} <= own.keys():
         viewed = View.read(write(named["view"])).sizes(src.sizes) if "view" in named else src.sizes
@@ -147,7 +147,7 @@ def _named(case: Case) -> _Parameters:
 
 
 def _shorter_views(case: Case) -> Iterator[_Change]:
-    """Without the first steps, applied to the sizes of the source; without any one of several steps."""
+    """Without the first steps of the view, whose result becomes the source; then without any one of several steps."""
     steps, named = () if case.view is None else case.view.steps, _named(case)
     for count in range(len(steps), 0, -1):
         src = TensorDesc(case.src.dtype, View(steps[:count]).sizes(case.src.sizes))
@@ -265,7 +265,7 @@ def _with(sizes: Sizes, axis: int, size: int) -> Sizes:
 
 
 def _resized(desc: TensorDesc, sizes: Sizes) -> TensorDesc:
-    """Other sizes in the same written layout, or packed where that has no such layout."""
+    """Other sizes in the same written layout, or packed if the layout does not suit them."""
     if len(sizes) == desc.rank:
         with suppress(RestrideError):
             return TensorDesc.parse(re.sub(r"\[.*?\]", f"[{','.join(map(str, sizes))}]", str(desc), count=1))
@@ -288,7 +288,7 @@ def _without(desc: TensorDesc, axis: int, *, keeps_order: bool) -> TensorDesc:
 
 
 def _typed(desc: TensorDesc, dtype: str) -> TensorDesc:
-    """Another element type in the same written layout, or packed where that does not suit it, as a padding value."""
+    """Another element type in the same written layout, or packed if the layout, say its padding, does not suit it."""
     with suppress(RestrideError):
         return TensorDesc.parse(re.sub("^[^[]+", dtype, str(desc)))
     return TensorDesc(as_dtype(dtype), desc.sizes)
@@ -302,7 +302,7 @@ def _smaller_layouts(desc: TensorDesc) -> Iterator[TensorDesc]:
 
 
 def _without_axis(case: Case, axis: int) -> _Parameters:
-    """The parameters for one axis less of the viewed source."""
+    """The parameters once the viewed source has lost an axis."""
     axes, rank, named = case.get("axes"), len(case.viewed), dict[str, Value]()
     place = axes.index(axis) if isinstance(axes, tuple) and axis in axes else None
     for name, value in _named(case).items():
@@ -329,7 +329,7 @@ _BY_AXES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
 
 
 def _following_step(step: Indexing | Call, size: int, smaller: int) -> Indexing | Call:
-    """A step of a view for a smaller axis: its size where a call names that, or a factor of it where a reshape does."""
+    """A step of a view once an axis is smaller: changes the axis's size in a call, or a factor of it in a reshape."""
     if not isinstance(step, Call) or step.method == "permute":
         return step
     numbers = list(step.numbers)

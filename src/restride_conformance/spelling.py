@@ -137,7 +137,7 @@ class View:
         return viewed
 
     def most_elements(self, sizes: tuple[int, ...]) -> int:
-        """Elements of the largest intermediate array; numpy copies one where it cannot reshape otherwise."""
+        """The number of elements of the largest array between steps, which numpy copies if it cannot reshape a view."""
         return max(map(prod, self._shapes(sizes)))
 
     def _shapes(self, sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -279,7 +279,7 @@ class Parameter:
     moves: bool = True
 
     def default_of(self, src: Sizes, dst: Sizes) -> Value | None:
-        """The default value for these sizes of the viewed source and the destination; None: none."""
+        """The default value for these sizes of the viewed source and the destination; None: there is none."""
         return self.default(src, dst) if callable(self.default) else self.default
 
 

@@ -1,1 +1,1 @@
-"""Cases that leave the house: what a driver was given for one, and folders with programs that give it again."""
+"""Exports of cases: what a driver is given for a case, and folders with programs that give it to a driver again."""

@@ -1,10 +1,10 @@
 """A case as a script of Amber, which runs it by itself or within VK-GL-CTS. Pure.
 
 Every buffer is declared as integers, never as floats, because Amber compares floats by value: NaN, infinities and -0.0
-would pass for others. A destination with one right content is compared as a whole. One with bounds, or with bytes that
-may hold anything, is declared as integers of its elements' size and compared by runs of them, each value between two
-integers: a bound of an f32 is one of bit patterns, which grow with the magnitude. An element that may have either sign
-is between no two integers, so its case has no script.
+would pass for others. A destination with one right content is compared as a whole. A destination with
+bounds, or with bytes that may hold anything, is declared as integers of its elements' size; the script expects each of
+them to lie between two integers. The bounds of a float are bit patterns, which grow with the magnitude. An element that
+may have either sign lies between no two bit patterns, so its case has no script.
 
 Source: docs/amber_script.md of github.com/google/amber.
 """
@@ -22,10 +22,10 @@ from restride.errors import UnsupportedError
 from restride_conformance.export.program import Check, Dispatch, Program
 
 MAX_WORDS = 1 << 16
-"""Maximum number of 32-bit words of a buffer in a script: 256 KiB, of which the text takes about a megabyte."""
+"""Maximum number of 32-bit words of a buffer in a script: 256 KiB, whose text takes about a megabyte."""
 
 _A_LINE = 8
-"""Values of a line: Amber says in which line the first wrong value is."""
+"""Number of values on a line of the script: Amber says on which line the first wrong value is."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
@@ -33,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 def script(program: Program) -> str:
     """The script, which reads each module from the file ``MODULE.spv`` beside it.
 
-    Amber waits after each RUN, so it needs no barrier, and none that misses shows.
+    Amber waits after each RUN, so the script needs no barriers, and does not show that a case lacks one.
 
     Raises:
         UnsupportedError: Amber's language cannot say what the case does or expects; the message has the reason.
@@ -112,7 +112,7 @@ def _splits(judged: Array, width: int) -> bool:
 
 
 def _same_sign(lowest: Array, highest: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """The smaller and the larger ``bits`` of each pair of floats, between which the bits of every float between lie."""
+    """The smaller and the larger bits of each pair of floats; all floats between the two have bits between these."""
     with np.errstate(invalid="ignore"):  # converting a signalling NaN warns
         first, last = lowest.astype(np.float64), highest.astype(np.float64)
     one = (low == high) & ~np.isnan(first)
@@ -126,7 +126,7 @@ def _same_sign(lowest: Array, highest: Array, low: Array, high: Array) -> tuple[
 
 
 def _shader(name: str, module: bytes) -> str:
-    """Amber checks a module by the rules of the SPIR-V version that its second word has, if it is told which."""
+    """The line that declares a module. By the version in it, the module's second word, Amber checks the module."""
     version = np.frombuffer(module, "<u4", 1, 4)[0].item()
     return f"SHADER compute {name} SPIRV-BIN TARGET_ENV spv{version >> 16 & 0xFF}.{version >> 8 & 0xFF} FILE {name}.spv"
 
@@ -154,7 +154,7 @@ def _pipeline(number: int, step: Dispatch, names: list[str]) -> Iterator[str]:
 
 
 def _expectations(name: str, low: Array, high: Array, judged: Array) -> Iterator[str]:
-    """That each ``judged`` value of a buffer is from ``low`` to ``high``."""
+    """Yield lines that expect each ``judged`` value of a buffer to be from ``low`` to ``high``."""
     kinds = np.where(judged, np.where(low == high, 1, 2), 0)
     edges = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), kinds.size]
     for first, end in pairwise(edges):

@@ -47,7 +47,7 @@ class Exports:
             if not (place.exists() or place.is_symlink()):
                 continue
             if not is_export(place):
-                raise UsageError(f"--export: {place} is no older export, and is not replaced")
+                raise UsageError(f"--export: {place} exists, is no older export, and is not replaced")
             if not self.replaces:
                 raise UsageError(f"--export: {place} exists; --force replaces it")
 
@@ -60,10 +60,10 @@ class Exports:
     def write(
         self, outcomes: Sequence[Outcome], host: Host, target: Target, simplest: Sequence[Outcome] = ()
     ) -> ExportResult:
-        """Write a folder for each chosen case. An error ends it, and keeps what has been written.
+        """Write a folder for each chosen case. An error ends the export; what has been written stays.
 
-        simplest: outcomes of reduced cases, which get folders too. They are known only after the run, so an older
-        export in the place of one costs that folder alone.
+        simplest: outcomes of reduced cases, which get folders too. They are known only after the run, so if one cannot
+        replace an older export, only its own folder is not written.
         """
         outcomes, said = list(outcomes), []
         chosen = [number for number, outcome in enumerate(outcomes) if self.is_chosen(outcome)]

@@ -33,7 +33,7 @@ FORMAT = "restride-export"
 VERSION = 1
 
 FORMS = ("c", "amber")
-"""What a case may be written as."""
+"""The forms that a case may be written in."""
 
 _DESCRIPTION = "case.json"
 
@@ -77,7 +77,7 @@ and versions. `*.spv` are the modules as the driver gets them.""",
 _PATH = re.compile(r"(?:[A-Za-z]:)?(?:[/\\][^\s/\\:'\",()]+)+[/\\]([^\s/\\:'\",()]+)")
 
 _DRIVER = ("name", "driver", "driver_version", "api_version", "vendor_id", "device_id")
-"""What a bug report tells of a device, by the fields of ``DeviceInfo``; its uuid may tell a machine from others."""
+"""The fields of ``DeviceInfo`` that a bug report tells; the uuid is left out, because it may identify a machine."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,12 @@ class Seen:
 
 
 def write_folder(program: Program, seen: Seen, folder: Path, form: str = "c") -> None:
-    """Write the folder of a case, one of ``FORMS``, in place of an older export that is there.
+    """Write the folder of a case in one of ``FORMS``, in the place of an older export if there is one.
 
     Raises:
         UnsupportedError: a case of this kind cannot be written in this form.
-        UsageError: it cannot be written; names the file. Nothing is left of it, and an older one stays.
+        UsageError: the folder cannot be written; the message names the file. No part of it is left, and an older export
+            stays.
     """
     part = folder.with_name(f".restride-{token_hex(8)}.part")
     try:

@@ -1,6 +1,6 @@
 """A case as a driver sees it: buffers, SPIR-V, dispatches, copies, barriers, and what must be in buffers afterwards.
 
-Plain values, free of restride's runtime: what writes a reproducer in C or in another tool's language reads only these.
+Plain values, free of restride's runtime. The code that writes a reproducer, in C or for another tool, reads only these.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Dispatch:
     """One dispatch. Its bindings are numbers 0 to n-1 of descriptor set 0; its entry point is ``main``.
 
     module: a key of ``Program.modules``.
-    constants: the specialization constants that the driver puts in, each at the place of its id; most modules have
-        theirs put in before a driver sees them, and none here.
-    given: those that the module was made with, whoever put them in.
+    constants: the specialization constants that the driver puts into the module, each at the index of its id; () for
+        most modules, whose constants are put in before a driver sees them.
+    given: all specialization constants of the module, whoever puts them in.
     push: push constants as uint32.
-    barrier: it comes after a barrier, which orders all steps before it against all from it on.
+    barrier: there is a barrier before the dispatch, which orders all earlier steps before it and all later ones.
     """
 
     module: str

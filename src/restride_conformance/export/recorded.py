@@ -30,13 +30,13 @@ from restride_conformance.shader import module_source
 from restride_conformance.shader.groups import Shape, module_of, with_shapes
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart
 
-_SCRATCH_SEED = 0x5C  # of the bytes that are in memory for values in between before anything is written there
+_SCRATCH_SEED = 0x5C  # fills scratch memory before anything is written there
 
 
 def program_of(case: Case, limits: Limits, shader: ShaderUnderTest | None = None, groups: str = "") -> Program:
     """What a device with these limits is given for a case, and what must come out.
 
-    A destination has its poison from the start, where ``restride test`` has the device copy it there.
+    A destination holds its poison from the start; in ``restride test`` the device copies it there.
 
     Args:
         case: the problem.
@@ -129,7 +129,7 @@ class _Builder:
         """The index of the buffer of a memory, which is made at the first call.
 
         Raises:
-            UnsupportedError: the host writes to it after the step that is being made, which one command buffer cannot.
+            UnsupportedError: the host writes to the memory after an earlier step, which one command buffer cannot do.
         """
         if any(steps > self._recorded for steps, _, _ in memory.written):
             raise UnsupportedError("the host writes to a memory between the dispatches that use it")
@@ -192,7 +192,7 @@ class _Builder:
         return BoundRange(number, 0, rounded(len(contents)), False)
 
     def _module(self, shader: str, code: bytes) -> str:
-        """The name of a module: that of the shader, and a number where another one has been made of it."""
+        """The name of a module: the shader's, with a number if other code has this name already."""
         names = (shader if number == 1 else f"{shader}_v{number}" for number in count(1))
         return next(name for name in names if self.modules.setdefault(name, code) == code)
 

@@ -119,7 +119,7 @@ def _comparison(check: Check) -> str:
 
 
 def _array(declared: str, rows: Iterable[str]) -> str:
-    """An array in C; one without rows, which C99 does not have, gets one that nothing refers to."""
+    """An array in C. C99 has no empty arrays, so an array without rows gets a row that nothing refers to."""
     empty = "0" if declared.startswith("uint32_t") else "{0}"
     lines = "".join(f"    {row},\n" for row in rows) or f"    {empty},\n"
     return f"static const {declared}[] = {{\n{lines}}};"

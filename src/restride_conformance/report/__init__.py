@@ -94,7 +94,7 @@ class Record:
         return cls(kind=kind, **{**usual, **own})
 
     def ended(self, outcomes: Iterable[Outcome], **own: Any) -> Self:
-        """The record of a run that ends now with these outcomes, all that there were to be; ``own``: further fields."""
+        """The record of a run that ends now with these outcomes, all that were selected; ``own``: other fields."""
         rows = tuple(outcomes)
         took = max(0.0, (datetime.now(UTC) - self.started).total_seconds())  # somebody may have set the clock back
         return replace(self, **{"seconds": round(took, 3), "selected": len(rows), "outcomes": rows, **own})

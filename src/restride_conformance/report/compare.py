@@ -83,11 +83,11 @@ class RecordChanges:
     """The differences between two records.
 
     before, after: the headlines of the two.
-    drivers: of two drivers, their devices and versions, by which the changes are told; else None.
+    drivers: the devices and driver versions of two tests, if they differ: the text tells changes by them; else None.
     head: facts about the runs that differ, including whether they ended early: name, before, after.
     only_before, only_after: outcomes of cases that the other record does not have.
     changed: cases with different verdicts, those that got worse first.
-    differences: those of figures, for kinds whose figures are judged.
+    differences: differences of figures, for kinds whose figures are judged.
     ratios: times of cases with a speed in both records, the most slowed down first.
     same: number of cases with the same verdict in both.
     """

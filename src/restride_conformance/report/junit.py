@@ -60,7 +60,7 @@ def write_junit(record: Record, path: Path) -> None:
 
 
 def _kind(outcome: Outcome) -> str | None:
-    """The XML element of an outcome: a known failure is skipped, as those of pytest's are, an unexpected pass fails."""
+    """The XML element of an outcome. As in pytest, a known failure is skipped, and an unexpected pass is a failure."""
     if outcome.is_known:
         return "skipped"
     return ELEMENTS.get(outcome.verdict, None if outcome.is_good else "failure")

@@ -50,7 +50,7 @@ def merge(parts: Sequence[tuple[str, Record]]) -> Record:
 
 
 def _missing_shards(records: Sequence[Record]) -> str:
-    """The shards that no record is of: of ``--shard 1/3`` and ``--shard=3/3``, "shard 2 of 3 is missing"; or ""."""
+    """The shards without a record, in words: beside ``--shard 1/3`` and ``--shard=3/3``, "shard 2 of 3 is missing"."""
     shards = [re.search(r"--shard[ =](\d+)/(\d+)", record.command) for record in records]
     present = {(int(shard[1]), int(shard[2])) for shard in shards if shard}
     for count in {count for _, count in present}:

@@ -23,7 +23,7 @@ from restride_conformance.report.summary import ended_early, facts, headline, op
 from restride_conformance.report.table import Table, figure_text, tables, text_in_page
 
 SHOWN = 100
-"""The outcomes that are not right whose details are open; those of further ones are folded."""
+"""Number of outcomes that are not right whose details are open; the details of further ones are folded."""
 SLOWEST, REASONS = 10, 15
 
 _CONVERTED = {name: f"{name} to others" for name in DTYPES}
@@ -49,7 +49,7 @@ def page(record: Record) -> str:
         "HEADLINE": text_in_page(headline(record)),
         "SECTIONS": "\n".join(_sections(record)),
     }
-    # In one pass, because a text may hold such a mark too.
+    # The marks are replaced in one pass, because a text may hold a mark too.
     parts = enumerate(_part("page.html").split("@@"))
     return "".join(filled[part] if place % 2 else part for place, part in parts)
 
@@ -70,7 +70,7 @@ def _tone(record: Record) -> str:
 
 
 def _class(outcome: Outcome) -> str:
-    """The CSS class of an outcome: its verdict, and that of a failure for one that passes unexpectedly."""
+    """The CSS class of an outcome: its verdict, or FAILED if it passes unexpectedly."""
     return outcome.verdict if outcome.is_good or not outcome.verdict.is_good else Verdict.FAILED
 
 
@@ -195,7 +195,7 @@ def _matrix(head: str, title: str, named: Sequence[tuple[str, Outcome]], order: 
 
 
 def _counts(outcomes: Sequence[Outcome]) -> str:
-    """How many outcomes passed, or are not right of those that ran, and those of every other verdict."""
+    """The number of outcomes that passed, or that are not right of those that ran; then that of each other verdict."""
     counts = {verdict: sum(each.verdict is verdict for each in outcomes) for verdict in reversed(Verdict)}
     bad = sum(not each.verdict.is_good for each in outcomes)
     passed, ran = counts.pop(Verdict.PASSED), len(outcomes) - counts[Verdict.SKIPPED]

@@ -140,14 +140,14 @@ def tables(outcomes: Sequence[Outcome], options: Mapping[str, Any] = MappingProx
 
 
 def _speeds(measured: Sequence[Outcome], measure: str, options: Mapping[str, Any]) -> Table:
-    """Seconds, speed, share of the device's own copy, and the ratios to other columns; ``own`` is a row's rival."""
+    """Seconds, speed, share of the device's own copy, and the ratios to other columns; ``own``: to ``_rival``."""
     known = options.get("peers", {})
     peers = [name for name in known if any(name in outcome.figures[measure] for outcome in measured)]
     rivals = [_rival(outcome, measure, known) for outcome in measured]
     firsts = [next(iter(outcome.figures[measure])) for outcome in measured]
     ours, others = next((name for name in firsts if name != COPY), COPY), [*(["own"] if any(rivals) else []), *peers]
     has_goals = measure == MEASURES[0] and any("goals" in outcome.figures for outcome in measured)
-    peak = options.get("peak") if measure == "kernel" else None  # a call is more than memory
+    peak = options.get("peak") if measure == "kernel" else None  # a call takes more than memory traffic
     shares = ["of copy", *(["of peak"] if peak else [])]
     heads = ["workload", "ms", "GB/s", *shares, *(f"/{name}" for name in others), *(["goals"] if has_goals else [])]
     rows: list[Sequence[str]] = [heads]
@@ -194,7 +194,7 @@ def _ratio_text(value: float | None) -> str:
 
 
 def _figures(group: str, outcomes: Sequence[Outcome]) -> Table:
-    """The figures of outcomes by name, but for those of every round; verdicts and messages where there are any."""
+    """A table of outcomes: figures by name, but no lists of a figure per round; verdicts and messages, if any."""
     found = chain.from_iterable(outcome.figures.items() for outcome in outcomes)
     names = list(dict.fromkeys(name for name, value in found if not isinstance(value, list)))
     has_verdicts = not names or any(outcome.verdict is not Verdict.PASSED for outcome in outcomes)

@@ -40,12 +40,13 @@ def shapes_under(shader: ShaderUnderTest | None) -> ShapesOf:
 
 
 class GroupedRuntime:
-    """A ``Runtime`` that wraps another and dispatches in groups of ``shape`` whatever can be; None: the usual one.
+    """A ``Runtime`` that wraps another and dispatches each module in groups of ``shape``, if the module has that shape.
 
-    The other is opened with a source of modules ``with_shapes``.
+    The wrapped runtime is opened with a source of modules ``with_shapes``.
 
-    shapes: those that the device takes.
-    modules: those dispatched since ``regroup`` that have other shapes than the usual one.
+    shape: None: the usual one.
+    shapes: the shapes that the device takes.
+    modules: the modules dispatched since ``regroup`` that have other shapes than the usual one.
     """
 
     def __init__(self, runtime: Runtime, shapes: Sequence[Shape] = SHAPES, shapes_of: ShapesOf = shapes_of) -> None:
@@ -92,10 +93,11 @@ class GroupedRuntime:
 
 
 def run_in_groups(runtime: GroupedRuntime, run: Callable[[], Outcome]) -> Outcome:
-    """The outcome of a case that ``run`` runs once, from one run for each shape of groups that a module of it has.
+    """Run a case by ``run`` in each shape of groups that one of its modules has, and return one outcome.
 
-    A case that is right in some shapes and wrong in others is run again in one of each: FAILED if both are as before,
-    else FLAKY. One that dispatches no kernel runs once, and its message says so.
+    A case that is right in some shapes and wrong in others is run again, in one shape of each kind. Its verdict is that
+    of the wrong shape if both verdicts are as before, else FLAKY. A case that dispatches no kernel runs once, and its
+    message says so.
 
     Raises:
         Exception: whatever ``run`` raises.

@@ -75,7 +75,7 @@ class Bounds:
         shared = [each.nbytes for each in declared.variables if each.storage == "Workgroup"]
         most, invocations = self.max_compute_work_group_size, self.max_compute_work_group_invocations
         if others := set(declared.capabilities) - {"Shader"}:
-            return f"capability {', '.join(sorted(others))}; there is Shader"
+            return f"capability {', '.join(sorted(others))}; the only one is Shader"
         for size in sizes:
             if size is None or math.prod(size) > invocations or any(a > b for a, b in zip(size, most, strict=True)):
                 return f"work groups of {size or 'any size'}; the most is {most}, {invocations} invocations in all"

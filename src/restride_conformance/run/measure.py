@@ -28,7 +28,7 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     Args:
         case: a case that passes.
         device: the device to run on.
-        started: called before each batch, as the time limit applies to each batch separately.
+        started: called before each batch, because the time limit applies to each batch separately.
 
     Raises:
         RestrideError: the operation refused the case, the device has too little memory, or the device failed.

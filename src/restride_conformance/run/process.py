@@ -113,7 +113,7 @@ class JsonProcess:
         try:
             answer: dict[str, Any] = json.loads(line)
         except ValueError:
-            raise WorkerDied(Verdict.CRASHED, f"the worker answered {line[:80]!r}") from None
+            raise WorkerDied(Verdict.CRASHED, f"the worker answered {line[:80]!r}, which is no JSON") from None
         return answer
 
     def wait(self, seconds: float) -> None:

@@ -84,7 +84,9 @@ class Layer:
         try:
             path.write_text("\n".join(settings) + "\n", encoding="utf-8")
         except OSError as error:
-            raise DeviceError(f"the settings of the validation layer, {path}: {error.strerror}") from error
+            raise DeviceError(
+                f"cannot write the settings of the validation layer to {path}: {error.strerror}"
+            ) from error
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
         """A copy of the variables ``base``, changed so that a process with them runs under the layer."""

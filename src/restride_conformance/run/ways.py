@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from restride.runtime.vulkan.runtime import Hold, VulkanRuntime
 
 IN_BATCH = 2
-"""How many times a batch has the case."""
+"""How many times a batch runs the case."""
 
 _OTHER = (40, 50)
-"""Sizes of what is transposed beside it."""
+"""Sizes of the array that the batch also transposes."""
 
 Buffers = tuple[Array, Array]
 """The raw bytes of source and destination after a run, as they are judged."""
@@ -47,7 +47,7 @@ class Started:
     recording: Recording[Hold] | None
 
     def read(self) -> Buffers:
-        """Both buffers; the source's are those before the run where it shares the destination's, which is judged."""
+        """Both buffers. A shared buffer is judged as the destination; the source is then as it was before the run."""
         after = self.result.buffer()
         if makes_destination(self.case):
             after = without_holes(self.setting, after)
@@ -131,5 +131,5 @@ def without_holes(setting: Setting, result: Array) -> Array:
 
 
 def _vulkan(device: Device) -> VulkanRuntime:
-    """The runtime, which may be wrapped."""
+    """The runtime of a device, as a ``VulkanRuntime``, which another runtime may wrap."""
     return cast("VulkanRuntime", device.runtime)

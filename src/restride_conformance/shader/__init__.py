@@ -93,7 +93,7 @@ def _spirv(source: Path, compiled: Path, module: str) -> bytes:
         return content
     if source.suffix == ".hlsl":
         raise DescriptorError(
-            "HLSL is compiled by you: see 'HLSL and other languages' in docs/own_shader.md, and give the .spv"
+            "HLSL must be compiled first: see 'HLSL and other languages' in docs/own_shader.md, and give the .spv"
         )
     if source.suffix not in _GLSL:
         raise DescriptorError(

@@ -105,7 +105,7 @@ def shapes_of_shader(code: bytes, module: str) -> tuple[Shape, ...]:
     """The other shapes in which a user's shader, which fits ``module`` of the contract, must compute the same.
 
     Raises:
-        DescriptorError: there is none; says what would make it have some.
+        DescriptorError: the shader has no other shape; the message says what would give it some.
     """
     (entry,) = read_interface(code).entry_points
     x, y, _ = entry.size_constants
@@ -145,7 +145,7 @@ def reshaped(kernel: KernelSpec, shape: Shape, limits: Limits) -> KernelSpec:
 
 
 def module_of(name: str) -> str:
-    """The module that ``reshaped`` has given this name, or that has it."""
+    """The module in a name that ``reshaped`` has made; any other name is a module's own."""
     return name.partition(_IN_GROUPS)[0]
 
 
@@ -189,7 +189,7 @@ def table() -> str:
 
 def _with_constants(words: list[int], values: dict[int, int]) -> list[int]:
     """The module with other defaults of the specialization constants of these ids."""
-    numbers: dict[int, int] = {}  # by the constant
+    numbers: dict[int, int] = {}  # the SpecId of each constant
     changed = list(words)
     for position, opcode, operands in instructions(words):
         match opcode, operands:
@@ -233,7 +233,7 @@ def _with_size(words: list[int], size: int) -> list[int]:
         changed += [words[position], *operands]
     if products != 1:
         raise DeviceError(
-            f"a module multiplies by the size of its groups {products} times; one that can be resized, once"
+            f"a module whose groups are resized must multiply by their size once, and this one does {products} times"
         )
     return changed
 
@@ -241,7 +241,8 @@ def _with_size(words: list[int], size: int) -> list[int]:
 def _with_index(words: list[int]) -> list[int]:
     """A module that does not depend on the shape, and reads ``gl_LocalInvocationIndex`` for ``gl_LocalInvocationID.x``.
 
-    The variable of the one becomes that of the other, after all types; if the module has both, the other one is read.
+    The variable of ``gl_LocalInvocationID`` becomes that of ``gl_LocalInvocationIndex``, declared after all types. A
+    module that has both variables reads its own ``gl_LocalInvocationIndex``.
     """
     local_id, index = _built_in(words, _LOCAL_ID), _built_in(words, _LOCAL_INDEX)
     chains = {operands[1]: operands[0] for operands in _chains(words, local_id)}

@@ -51,7 +51,7 @@ class TakesNoPart(Exception):
 class RuntimeUnderTest:
     """A ``Runtime`` that wraps another and skips problems without the module under test. Call ``begin`` before each.
 
-    The other is opened with ``module_source`` of the user's shader, which replaces ``module``.
+    The wrapped runtime is opened with ``module_source`` of the user's shader, which replaces ``module``.
     Submissions are held back until one uses the module, because an operation may copy its source first. If no
     submission of a problem uses it, reading the result raises ``TakesNoPart``, and nothing was dispatched.
     """
