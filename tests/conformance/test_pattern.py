@@ -94,7 +94,7 @@ def test_no_expression_takes_long(text):
         ("a{3,2}", "must count up"),
         ("a{1001}", "to at most 1000"),
         ("a{99999}", "is not read"),
-        ("(" * 9 + ")" * 9, "more than 8 groups"),
+        ("(" * 9 + ")" * 9, "groups are nested more than 8 deep"),
         ("\\", "is not read"),
         ("a" * (MAX_CHARACTERS + 1), "more than 512 characters"),
     ],

@@ -104,7 +104,7 @@ def test_to_is_that_of_transformers(call):
 def test_arrays_are_not_moved(kind):
     judge("torch")
     inputs = rs.vision.processor(SIGLIP2)(IMAGE, kind)
-    with pytest.raises(rs.UnsupportedError, match=r"'pixel_values' is a \w+: call the processor with return_tensors"):
+    with pytest.raises(rs.UnsupportedError, match=r"'pixel_values' is of type \w+: call the processor"):
         inputs.to("cpu")
 
 

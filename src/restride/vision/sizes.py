@@ -386,8 +386,8 @@ def nearest_multiples(height: int, width: int, size: HeightWidth, factor: int, *
 def halved_between(height: int, width: int, factor: int, fewest: int, most: int) -> HeightWidth:
     """Half of each side, scaled and rounded to multiples of ``factor``.
 
-    The scale makes the shorter side at least ``sqrt(fewest)``, before it is halved, and the longer one at most
-    ``sqrt(most)``, which comes first.
+    Before they are halved, the scale makes the shorter side at least ``sqrt(fewest)`` and the longer one at most
+    ``sqrt(most)``; if not both are possible, only the latter.
 
     Source: transformers, smart_resize of GLM-Image.
 

@@ -40,7 +40,7 @@ def asarray(
     if isinstance(obj, Tensor):
         moves = device is not None and as_device(device) is not obj.device
         if copy is False and (moves or (element is not None and element != obj.dtype)):
-            raise DescriptorError(f"copy=False: another type or device needs a copy, for {obj.desc}")
+            raise DescriptorError(f"copy=False: another type or device is a copy, for {obj.desc}")
         result = obj if device is None else obj.to(device)
         if element is not None and element != result.dtype:
             return result.astype(element)
@@ -57,7 +57,7 @@ def asarray(
     if element is None or element == result.dtype:
         return result
     if copy is False:
-        raise DescriptorError(f"copy=False: to make {result.dtype} {element} needs a copy, for {result.desc}")
+        raise DescriptorError(f"copy=False: {result.dtype} as {element} is a copy, for {result.desc}")
     return result.astype(element)
 
 

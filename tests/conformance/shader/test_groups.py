@@ -98,7 +98,7 @@ def test_only_the_shape_of_a_module_changes(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["transpose_32", "transpose_shared_32"])
 def test_a_module_whose_index_is_not_linear_has_no_other_size(name):
-    with pytest.raises(DeviceError, match=r"multiplies by the size of its groups [03] times"):
+    with pytest.raises(DeviceError, match=r"this one does [03] times"):
         reshaped_code(load_module(name), Shape(32))
 
 
