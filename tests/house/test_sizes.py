@@ -91,7 +91,7 @@ UNSUPPORTED = {
     ),
     "rows of many boxes": (
         "rs.crop_resize(photo[..., 0], BOX * 2000, (10**5, 1))",
-        ("at most 268435456 weights", "2000 boxes to sizes (100000, 1)"),
+        ("at most 268435456 weights", "2000 boxes resized to (100000, 1)"),
     ),
     "reference": (
         "rs.reference.resample(floats, (10**12, 3))",
