@@ -136,7 +136,7 @@ def test_photographs_become_a_batch(tmp_path, restride):
 
     code, out, err = restride(f"preprocess {paths} -o batch.npy --preset yolo --sizes 32 48 --fill 7 --to u8 --mean 0")
     assert (code, len(err)) == (2, 1)
-    assert "mean and std make floats, and dtype is u8" in err[0]
+    assert "mean and std make floats: dtype must be a float, got u8" in err[0]
     code, out, err = restride("preprocess photo.png two.npy -o boxes.npy --preset yolo --sizes 32 32 --fill 7 8 9")
     assert (code, err) == (0, [])
     where = "rows 5 to 26, columns 0 to 32"

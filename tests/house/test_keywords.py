@@ -808,7 +808,7 @@ NO_EFFECT: list[tuple[str, str, dict[str, Any], Refused | Kept]] = [
     ("reorder", "rounding", {}, Kept("truncate", BY_TYPE)),
     ("reorder", "rounding", {"dtype": "bf16"}, Kept("truncate", BY_TYPE)),
     ("reorder", "saturate", {"dtype": "bf16"}, Kept(False, BY_TYPE)),
-    ("reorder", "sum_scale", {}, Refused(2.0, "sum_scale 2.0 reads an out, and there is none")),
+    ("reorder", "sum_scale", {}, Refused(2.0, "sum_scale 2.0 reads the elements of out: give out")),
     ("resample", "cubic_a", {}, Refused(-0.5, "cubic_a -0.5 goes with mode 'cubic'")),
     ("resample", "nearest", {}, Refused("floor", "nearest 'floor' goes with mode 'nearest'")),
     ("resample", "roi", {}, Refused((0, 0, 1, 1), "roi goes with coordinates 'tf_crop_and_resize'")),

@@ -376,7 +376,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device, sa
         ({"units": "percent"}, r"units must be one of 'pixels', 'normalized', not 'percent', for u8\[5,6,3\]"),
         ({"images": [0, 0, 0]}, "axes .* must be two of an image|images must be one for each of 2 boxes"),
         ({"x": [np.zeros((5, 4, 3), np.uint8)], "images": [0, 1]}, r"images\[1\] = 1 is outside \[0, 1\)"),
-        ({"x": [np.zeros((5, 4, 3), np.uint8)]}, "images must say the image of each of 2 boxes, for a list of 1"),
+        ({"x": [np.zeros((5, 4, 3), np.uint8)]}, "images must say the image of each of 2 boxes, because x has 1"),
         ({"x": []}, "x must have an image"),
         ({"x": [np.zeros((5, 4, 3), np.uint8), None]}, r"x\[1\]: array is None"),
         (
@@ -423,7 +423,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device, sa
         ({"coordinates": "tf_crop_and_resize"}, "goes with boxes of floats"),
         ({"mode": "area", "antialias": True}, "antialias True goes with mode 'linear' or 'cubic'"),
         ({"mean": 0.5, "src_scale": 2}, "mean and std set the scales and zero points: leave src_scale out"),
-        ({"mean": 0.5, "dtype": "u8"}, "mean and std make floats, and dtype is u8"),
+        ({"mean": 0.5, "dtype": "u8"}, "mean and std make floats: dtype must be a float, got u8"),
         ({"std": (1, 0, 1)}, "std must be finite and not 0"),
         ({"mean": (1, 2)}, "mean must be one number, or one for each of 3 channels"),
     ],

@@ -292,7 +292,7 @@ def test_a_stream_shows_how_far_it_is(capsys, monkeypatch):
         ({"fill": (0, 0, 9)}, r"fill \(0, 0, 9\) has no effect without letterbox"),
         ({"matrix": "bt709"}, "matrix 'bt709' and full_range False have no effect with input 'rgb'"),
         ({"std": (1, 0, 1)}, r"std must be finite, and std not 0, got \(1, 0, 1\)"),
-        ({"mean": 0, "dtype": "u8"}, "mean and std make floats, and dtype is u8"),
+        ({"mean": 0, "dtype": "u8"}, "mean and std make floats: dtype must be a float, got u8"),
         ({"mean": "half"}, "mean must be a number, or one for each channel, got 'half'"),
         ({"std": np.ones((3, 1))}, r"std must be a number, or one for each channel, got array"),
         ({"input": np.array(["rgb"])}, r"input must be one of 'rgb', .*, not array\("),
@@ -502,7 +502,7 @@ def test_a_preset_fills_images_of_8_and_16_bits_alike():
     both, _ = recipe([x, x.astype(np.uint16) * 257])
     assert np.abs(both.numpy()[1] - recipe(x)[0].numpy()).max() < 2**-8
     assert np.abs(both.numpy()[:, :, 0] - 114 / 255).max() < 2**-20
-    with pytest.raises(rs.DescriptorError, match="the preset's fill 114 is of u8, u16 and floats of 0 to 1"):
+    with pytest.raises(rs.DescriptorError, match="the preset's fill 114 fits u8, u16 and floats of 0 to 1"):
         rs.Preprocess.preset("yolo", mean=None, std=None)(x.astype(np.int16))
 
 

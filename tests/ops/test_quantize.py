@@ -214,7 +214,7 @@ FLOATS, BYTES = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.uint8)
         ),
         (lambda x: rs.quantize(x, 1, 0.5), "^zero_point must be an integer of u8, 0 to 255, got 0.5, for f32"),
         (lambda x: rs.quantize(x[0], [1, 2, 3]), r"axis 1 is outside \[-1, 1\) of f32\[3\].*; 1 is the default"),
-        (lambda x: rs.quantize(x, 1, dtype="pred"), "result of quantize must be of integers or 8-bit floats, got pred"),
+        (lambda x: rs.quantize(x, 1, dtype="pred"), "quantize, by dtype, layout or out, must be of integers or 8-bit "),
         (lambda x: rs.dequantize(x, 1), "source of dequantize must be of integers or 8-bit floats, got f32, for f32"),
         (lambda x: rs.quantize(x, "1"), "scale must be numbers, got an array of <U1, for f32"),
         (

@@ -77,7 +77,7 @@ def test_a_repeated_pattern_finds_its_plan(vulkan_device):
 
 def test_other_arguments_that_cannot_be_are_refused(device):
     tensor = rs.asarray(IMAGES, device=device)
-    with pytest.raises(rs.DescriptorError, match="permutes axes, which the pattern 'b h w c -> b c h w' says"):
+    with pytest.raises(rs.DescriptorError, match="permutes axes, but the pattern 'b h w c -> b c h w' gives"):
         rs.rearrange(tensor, "b h w c -> b c h w", layout="NCHW->NHWC")
     with pytest.raises(rs.DescriptorError, match="src_scale must be a number, got array"):
         rs.rearrange(tensor, "b h w c -> b c h w", src_scale=np.ones(3))

@@ -426,7 +426,7 @@ def test_taps_further_apart_than_a_window_are_known_and_refused():
     src, narrow = TensorDesc("f32", (3, 4096)), Limits(4096)
     outer, inner = TensorDesc("f32", (6, 4096)), TensorDesc("f32", (3, 50))
     assert not taps_fit(src, tables_of(src, outer, LINEAR), narrow)
-    with pytest.raises(UnsupportedError, match="one output element reads further than the 4096 bytes of a binding"):
+    with pytest.raises(UnsupportedError, match="reads elements further apart than the 4096 bytes of a binding"):
         planned(src, outer, LINEAR, narrow)
     # An inner axis has its taps side by side, and nearest has one tap.
     for dst, choice in ((inner, LINEAR), (outer, NEAREST)):

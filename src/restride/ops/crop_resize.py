@@ -238,7 +238,7 @@ def normalized(
         if value is not None:
             raise DescriptorError(f"mean and std set the scales and zero points: leave {name} out")
     if not dtype.is_float:
-        raise DescriptorError(f"mean and std make floats, and dtype is {dtype}")
+        raise DescriptorError(f"mean and std make floats: dtype must be a float, got {dtype}")
 
     def read(argument: str, value: object) -> Array:
         values = per_channel(argument, value, source)

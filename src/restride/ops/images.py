@@ -142,7 +142,7 @@ def images_of(x: Any, axes: Indices, is_batch: bool, out: Tensor | None) -> tupl
     source = Images(tuple(tensor.desc for tensor in tensors), read_axes(axes, desc, first), first, is_list)
     for place, other in enumerate(source.descs):
         if source._replace(descs=(other,)).result_sizes(0, (1, 1)) != source.result_sizes(0, (1, 1)):
-            raise DescriptorError(f"x[{place}] {other} may differ from x[0] {desc} in rows and columns alone")
+            raise DescriptorError(f"x[{place}] {other} may differ from x[0] {desc} only in rows and columns")
     return tensors, source
 
 
@@ -156,7 +156,9 @@ def image_indices(images: Indices, boxes: int, source: Images) -> npt.NDArray[np
     """The index of the image of each box."""
     if images is None:
         if source.is_list and boxes != source.number:
-            raise DescriptorError(f"images must say the image of each of {boxes} boxes, for a list of {source.number}")
+            raise DescriptorError(
+                f"images must say the image of each of {boxes} boxes, because x has {source.number} images; got none"
+            )
         return np.arange(boxes) if source.is_list else np.zeros(boxes, np.int64)
     return read_image_indices(images, boxes, source.number)
 

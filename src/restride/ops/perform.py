@@ -119,7 +119,7 @@ class Plan:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the call that created the plan; loading plans it again, for the same limits."""
         if self._call is None:
-            raise TypeError(f"{self!r} was made inside an operation and does not pickle; those of rs.plan_reorder do")
+            raise TypeError(f"{self!r} was made inside an operation and does not pickle; plans of rs.plan_reorder do")
         return _planned, self._call
 
     def __repr__(self) -> str:

@@ -489,7 +489,7 @@ def _read_normal(options: PreprocessOptions) -> tuple[Any, Any]:
             raise DescriptorError(f"{argument} must be finite, and std not 0, got {value!r}")
         both.append(read)
     if (mean is not None or std is not None) and not dtype.is_float:
-        raise DescriptorError(f"mean and std make floats, and dtype is {dtype}")
+        raise DescriptorError(f"mean and std make floats: dtype must be a float, got {dtype}")
     return both[0], both[1]
 
 
@@ -566,8 +566,8 @@ def _require_image(desc: TensorDesc, takes: _Accepted, most_axes: int) -> None:
         raise DescriptorError(Message.of(rule, f": one without channels is given as {gray}"))
     if desc.rank == 4 > most_axes:
         raise DescriptorError(
-            f"an image must have rows, columns and channels, not {desc}: a batch goes by itself, not in a list, and "
-            f"in a stream with batch=1"
+            f"an image must have rows, columns and channels, not {desc}: give a batch alone, not in a list, and in "
+            f"a stream only with batch=1"
         )
     if not 3 <= desc.rank <= most_axes or not desc.numel:
         raise DescriptorError(f"an image must have rows, columns and channels, not {desc}")
@@ -596,7 +596,7 @@ def _require_type(desc: TensorDesc, takes: _Accepted) -> None:
     if takes.fill is not None and not dtype.is_float and dtype.name not in _UNITS:
         raise DescriptorError(
             Message.of(
-                f"the preset's fill {takes.fill} is of u8, u16 and floats of 0 to 1, and this image is {desc}: give ",
+                f"the preset's fill {takes.fill} fits u8, u16 and floats of 0 to 1, and this image is {desc}: give ",
                 "fill=",
                 "--fill",
             )

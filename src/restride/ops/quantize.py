@@ -138,7 +138,7 @@ def quantizing(
     asked = _quantized_type(zero_point) if dtype is None else dtype
     is_default = asked is None and out is None
     result = _type_of_result(asked, out, layout, desc, "u8")
-    _require_quantized("the result of quantize", result)
+    _require_quantized("the result of quantize, by dtype, layout or out,", result)
     scales, zero_points, group_sizes = _entries(scale, zero_point, axis, block_size, desc)
     numbers = Numbers(
         dst_scale=scales,

@@ -77,7 +77,9 @@ def rearrange_plan(
 ) -> Plan:
     """The plan of ``rearrange``: copies a view into the destination, whose axes are split like those of the view."""
     if is_permutation(layout):
-        raise DescriptorError(f"layout {layout!r} permutes axes, which the pattern {pattern!r} says, for {src}")
+        raise DescriptorError(
+            f"layout {layout!r} permutes axes, but the pattern {pattern!r} gives their order, for {src}"
+        )
     with ErrorContext(src):
         parts, groups = Pattern.parse(pattern).split(src.sizes, lengths)
         view, sizes = views.regrouped(src, parts, groups)

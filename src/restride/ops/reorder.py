@@ -148,7 +148,7 @@ def reorder(
 def assign(view: Tensor, value: object) -> None:
     """Write ``value`` to the elements of ``view``, as ``Tensor.__setitem__`` says."""
     if value is None:
-        raise DescriptorError(f"value is None, and {view.desc} takes an array, a tensor or a number")
+        raise DescriptorError(f"value must be an array, a tensor or a number, got None, for {view.desc}")
     if isinstance(value, Tensor) and value.device is not view.device:
         raise DescriptorError(f"value {value!r} lies on another device than {view!r}: .to(x.device) copies it there")
     if isinstance(value, list | tuple | int):

@@ -361,14 +361,14 @@ def resolve(src: TensorDesc, request: Request, argument: str = "x", *, in_chain:
     """
     whole = src.sizes if request.source_sizes is None else counts("source_sizes", request.source_sizes)
     if len(whole) != src.rank:
-        raise DescriptorError(f"source_sizes {whole} must be as many as the axes of its part, {src}")
+        raise DescriptorError(f"source_sizes must be {src.rank}, one for each axis of the part {src}, got {whole}")
     resized = resizing(whole, request, src.dtype.name)
     if request.axes is None:
         require_no_channels(argument, src.rank, resized.old, resized.new, request.like, in_chain=in_chain)
     if request.source_sizes is not None:
         if src.sizes != resized.read_sizes:
             raise DescriptorError(
-                f"{argument} {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
+                f"{argument} {src} must have the sizes {resized.read_sizes} of the part that source_window returns, of "
                 f"source_sizes {resized.source_sizes}"
             )
         if resized.clips:  # a part does not tell the range of the whole source

@@ -190,7 +190,7 @@ def target_of_sums(src: TensorDesc, computed: TensorDesc, out: Out | None, asked
 def require_out_of_sum(asked: Asked, src: TensorDesc, out: Out | None) -> None:
     """Refuse ``sum_scale`` without an ``out`` whose elements it can read."""
     if asked.sum_scale is not None and out is None:
-        raise DescriptorError(f"sum_scale {asked.sum_scale!r} reads an out, and there is none, for {src}")
+        raise DescriptorError(f"sum_scale {asked.sum_scale!r} reads the elements of out: give out, for {src}")
 
 
 def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, asked: Asked) -> Arithmetic:

@@ -198,7 +198,7 @@ def parts(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
     size = problem.axes[position].size
     if size == 1:
         raise UnsupportedError(
-            f"one output element reads further than the {limits.max_buffer_range} bytes of a binding"
+            f"one output element reads elements further apart than the {limits.max_buffer_range} bytes of a binding"
         )
     half = size // 2
     for part in cut_in_two(problem, position, half // _CUT * _CUT if half > _CUT else half):

@@ -137,7 +137,7 @@ def _require_whole(profile: bytes) -> str:
     for place in range(_HEADER + 4, _HEADER + 4 + _TAG * count, _TAG):
         name, at, length = struct.unpack_from(">4sII", profile, place)
         if at + length > size or _claimed_bytes(profile, at) > length:
-            raise ValueError(f"its ICC profile is damaged: its tag {name!r} has no room for what it says that it holds")
+            raise ValueError(f"its ICC profile is damaged: its tag {name!r} is shorter than what it claims to hold")
     if profile[12:16] not in _CLASSES:
         raise ValueError(f"its ICC profile has the class {profile[12:16]!r}, which says no colours of an image")
     return profile[16:20].decode("ascii", "backslashreplace").strip()

@@ -232,7 +232,7 @@ def _viewed(managed: _DLManagedTensor | _DLManagedTensorVersioned, owner: _Owner
         raise DescriptorError(f"DLPack version {managed.major}.{managed.minor} is newer than {_MAJOR_VERSION}.x")
     tensor: _DLTensor = managed.tensor
     if tensor.device_type not in devices:
-        raise DescriptorError(f"DLPack tensor lies on device type {tensor.device_type}, against what its producer said")
+        raise DescriptorError(f"DLPack tensor lies on device type {tensor.device_type}, and its producer named another")
     code = _CODE_NAMES[tensor.code] if tensor.code < len(_CODE_NAMES) else f"type code {tensor.code}"
     if tensor.lanes != 1:
         raise DescriptorError(

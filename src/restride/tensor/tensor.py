@@ -369,7 +369,7 @@ class Tensor:
             array = self.numpy()
             return array if dtype is None else array.astype(dtype, copy=False)
         if dtype is not None and np.dtype(dtype) != self.dtype.dtype:
-            raise ValueError(f"copy=False: {self.desc} as {np.dtype(dtype)} is a copy")
+            raise ValueError(f"copy=False: {self.desc} cannot become {np.dtype(dtype)} without a copy")
         try:
             return self.numpy(copy=False)
         except UnsupportedError as error:
@@ -438,7 +438,9 @@ class Tensor:
         if number != own:
             raise UnsupportedError(f"the tensor lies on CUDA device {own}, not on {number}")
         if stream == 0:
-            raise UnsupportedError("stream 0 may be either default stream of CUDA: 1 and 2 say which")
+            raise UnsupportedError(
+                "stream 0 may be either default stream of CUDA: give 1, the legacy one, or 2, that of each thread"
+            )
         tensor = self
         if copy or not self.memory.is_shareable or self.desc.strides is None or self._is_reversed():
             if copy is False:
@@ -466,7 +468,7 @@ class Tensor:
 
     def __len__(self) -> int:
         if not self.sizes:
-            raise TypeError(f"len() of a tensor without axes: {self.desc}")
+            raise TypeError(f"a tensor without axes has no len(): {self.desc}")
         return self.sizes[0]
 
     def __iter__(self) -> Iterator[Tensor]:

@@ -529,7 +529,9 @@ def _require_read(page: Page, kind: str) -> None:
     if isinstance(page.bitspersample, tuple):
         raise UnsupportedError(f"TIFF with samples of {page.bitspersample} bits, not all alike, is not read")
     if page.samplesperpixel < _COLORS[kind]:
-        raise ValueError(f"it is damaged, it has {page.samplesperpixel} samples a pixel, and is {kind}")
+        raise ValueError(
+            f"it is damaged, it has {page.samplesperpixel} samples a pixel, and {kind} has {_COLORS[kind]}"
+        )
     if kind == "MINISWHITE" and page.dtype.kind not in "bu":
         raise UnsupportedError(
             f"TIFF with the photometric interpretation MINISWHITE is read of unsigned integers, not of {page.dtype}, "
