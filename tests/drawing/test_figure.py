@@ -15,7 +15,7 @@ from support.xla_figures import FIGURE_1, FIGURE_2
 from restride.drawing import figure
 from restride.drawing.explain import MEMORY
 from restride.drawing.figure import BLUE, GREY, INK, PAPER, RED, Figure, Label, Rect, Stroke, draw_figure, write_png
-from restride.drawing.map import LayoutMap, rgb
+from restride.drawing.map import HUES, LayoutMap, rgb
 from restride.drawing.picture import show
 from restride.layout import TensorDesc
 from restride.reference import memory
@@ -131,6 +131,22 @@ def test_each_level_of_tiles_has_its_own_line_and_name():
     assert [name for name in figure.description.splitlines() if name in names] == names
     drawn = {shape.colour for shape in figure.shapes if isinstance(shape, Stroke) and shape not in samples}
     assert drawn == {INK, RED, BLUE}
+
+
+def contrast(colour, other):
+    """Of two colours ``#rrggbb``, as WCAG 2 defines it: 1 to 21."""
+    shares = [np.array([int(each[place : place + 2], 16) for place in (1, 3, 5)]) / 255 for each in (colour, other)]
+    linear = [np.where(each <= 0.04045, each / 12.92, ((each + 0.055) / 1.055) ** 2.4) for each in shares]
+    darker, lighter = sorted(float(each @ (0.2126, 0.7152, 0.0722)) + 0.05 for each in linear)
+    return lighter / darker
+
+
+def test_text_and_outlines_can_be_told_from_every_hue():
+    hues = [PAPER, *map(rgb, range(len(HUES)))]
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert contrast(GREY, PAPER) >= 4.5
+    assert min(contrast(INK, hue) for hue in hues) >= 4.5
+    assert min(contrast(line, hue) for line, hue in product((RED, BLUE), hues)) >= 3
 
 
 def test_a_thick_line_bounds_a_block_and_nothing_else():
