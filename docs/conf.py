@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from html import unescape
 from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.osutil import relative_uri
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -79,3 +84,24 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "within_subsection_order": "FileNameSortKey",
 }
+
+
+def link_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Link each picture to its file, as phones shrink its text; an SVG without a text has its title."""
+    folder = relative_uri(app.builder.get_target_uri(docname), "_images")
+    for picture in list(doctree.findall(nodes.image)):
+        uri = picture["uri"]
+        thumbnail = picture.get("alt") == ""  # has a link of its own, with words
+        if thumbnail or uri not in app.env.images or isinstance(picture.parent, nodes.reference):
+            continue
+        if "alt" not in picture and uri.endswith(".svg"):
+            drawn = (ROOT / uri).read_text("utf-8")
+            picture["alt"] = unescape(drawn.partition("<title>")[2].partition("</title>")[0]) or uri
+        link = nodes.reference("", "", internal=True, refuri=f"{folder}/{app.env.images[uri][1]}")
+        picture.replace_self(link)
+        link += picture
+
+
+def setup(app: Sphinx) -> None:
+    """Register what Sphinx calls for each page."""
+    app.connect("doctree-resolved", link_pictures)

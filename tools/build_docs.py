@@ -1,4 +1,4 @@
-"""Build the site into build/docs, and check that every local link leads to a file and an anchor. Fetches nothing."""
+"""Build the site into build/docs, and check its local links and the words for its pictures. Fetches nothing."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ def missing_packages() -> list[str]:
 
 
 class Page(HTMLParser):
-    """The anchors of a page, and the targets of its links and images."""
+    """The anchors of a page, the targets of its links and images, and the images that nothing describes."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.anchors: set[str] = set()
         self.links: list[str] = []
+        self.unnamed: list[str] = []
         self.feed(path.read_text("utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -41,12 +42,19 @@ class Page(HTMLParser):
                 self.anchors.add(value or "")
             elif name in {"href", "src"} and value:
                 self.links.append(value)
+        picture = dict(attrs)
+        if tag == "img" and picture.get("alt") in {None, picture.get("src")}:  # Sphinx has its path for want of words
+            self.unnamed.append(picture.get("src") or "")
 
 
-def broken_links(site: Path) -> Iterator[str]:
-    """Yield a line for each local link in a folder of pages whose file or anchor does not exist."""
+def faults(site: Path) -> Iterator[str]:
+    """Yield a line for each local link in a folder of pages that leads nowhere, and each picture without a text."""
     pages = {path: Page(path) for path in site.rglob("*.html")}
     for path, page in sorted(pages.items()):
+        yield from (
+            f"{path.relative_to(site)}: {picture} needs a text, as ![what it shows]({picture})"
+            for picture in page.unnamed
+        )
         for link in dict.fromkeys(page.links):
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
@@ -74,10 +82,10 @@ def main() -> int:
     site = ROOT / "build" / "docs"
     if failed := build(["-q", "-E", "-W", "--keep-going", "-c", str(ROOT / "docs"), str(ROOT), str(site)]):
         return int(failed)
-    broken = list(broken_links(site))
-    print(*broken, sep="\n", end="\n" if broken else "", file=sys.stderr)
-    print(f"restride: {site / 'index.html'}, {sum(1 for _ in site.rglob('*.html'))} pages, {len(broken)} broken links")
-    return 1 if broken else 0
+    found = list(faults(site))
+    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
+    print(f"restride: {site / 'index.html'}, {sum(1 for _ in site.rglob('*.html'))} pages, {len(found)} faults")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -109,14 +109,17 @@ def test_a_build_without_packages_says_what_to_install(monkeypatch, capsys):
     assert capsys.readouterr().err == "restride: the site needs furo, sphinx: pip install . --group docs\n"
 
 
-def test_links_that_lead_nowhere_are_seen(tmp_path):
+def test_links_that_lead_nowhere_and_pictures_without_a_text_are_seen(tmp_path):
     (tmp_path / "a.html").write_text(
         '<p id="top"><a href="#top"></a><a href="b/c.html#here"></a><a href="https://example.org/x"></a>'
         '<a href="#bottom"></a><a href="b/c.html#there"></a><a href="b/d.html"></a><img src="b/e.png">'
+        '<img src="a.html" alt="a.html"><img src="a.html" alt="words"><img src="a.html" alt="">'
     )
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "c.html").write_text('<p id="here"><a href="../a.html"></a>')
-    assert list(build_docs.broken_links(tmp_path)) == [
+    assert list(build_docs.faults(tmp_path)) == [
+        "a.html: b/e.png needs a text, as ![what it shows](b/e.png)",
+        "a.html: a.html needs a text, as ![what it shows](a.html)",
         "a.html: #bottom leads nowhere",
         "a.html: b/c.html#there leads nowhere",
         "a.html: b/d.html leads nowhere",

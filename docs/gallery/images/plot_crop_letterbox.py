@@ -20,7 +20,7 @@ figure, axes = plt.subplots(1, 2, width_ratios=(1, 1.5), layout="constrained")
 shown = (("256 x 256, found here", boxed.numpy()[0], detected), ("brought back", cup, places.to_image(detected, 0)))
 for place, (title, image, (y0, x0, y1, x1)) in zip(axes, shown, strict=True):
     place.imshow(image)
-    place.add_patch(plt.Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, edgecolor="C1", linewidth=2))
+    place.add_patch(plt.Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, edgecolor="white", linewidth=2))
     place.set_title(f"{title}: {y0:.0f}, {x0:.0f}, {y1:.0f}, {x1:.0f}")
     place.set_axis_off()
 plt.savefig("crop_letterbox.png")

@@ -19,11 +19,11 @@ frames = []
 for step in np.concatenate([np.zeros(6), np.linspace(0, 1, 18), np.ones(6)]):
     figure, axes = plt.subplots(figsize=(5, 3.4), dpi=100)
     y, x = (ends[0] + (ends[1] - ends[0]) * step * step * (3 - 2 * step)).T
-    axes.scatter(x, y, s=700, marker="s", c=colors, alpha=0.7)
+    axes.scatter(x, y, s=700, marker="s", c=colors)
     for number in range(24):
         axes.text(x[number], y[number], f"{number // 6},{number % 6}", ha="center", va="center", color="white")
     axes.set(xlim=(-0.6, 5.6), ylim=(3.6, -0.6), xticks=range(6), yticks=range(4), yticklabels=range(0, 24, 6))
-    axes.set_title(f"{src}  to  {dst}: memory, in rows of 6 elements", color="gray")
+    axes.set_title(f"{src}  to  {dst}: memory, in rows of 6 elements")
     figure.canvas.draw()
     frames.append(Image.fromarray(np.asarray(figure.canvas.buffer_rgba())))
     plt.close(figure)

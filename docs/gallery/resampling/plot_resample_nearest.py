@@ -15,9 +15,9 @@ source = np.arange(6, dtype=np.float32)
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.6), width_ratios=(3, 9), layout="constrained")
 for place, size in zip(axes, (3, 9), strict=True):
     taken = np.stack([rs.resample(source, (size,), mode="nearest", nearest=rule).numpy() for rule in rules])
-    place.imshow(taken, cmap="tab10", vmin=0, vmax=9)
+    place.imshow(taken, cmap="Set3", vmin=0, vmax=11)
     for (row, column), index in np.ndenumerate(taken.astype(int)):
-        place.text(column, row, index, ha="center", va="center", color="white", weight="bold")
+        place.text(column, row, index, ha="center", va="center", weight="bold")
     place.set(xticks=range(size), yticks=range(5), yticklabels=rules, title=f"6 elements become {size}")
     place.tick_params(length=0)
 axes[1].set_yticklabels([])

@@ -22,7 +22,7 @@ axes[0].imshow(small)
 axes[0].set_title("Pillow")
 axes[1].imshow(np.clip(128 + 32 * difference, 0, 255))
 axes[1].set_title(f"torch - Pillow, 32 times: at most {steps.max()}")
-axes[2].bar(steps[1:], counts[1:])
+axes[2].bar(steps[1:], counts[1:], log=True)
 axes[2].set_title(f"{(difference != 0).mean():.1%} of elements differ")
 axes[2].set_xlabel("steps of a byte")
 for place in axes[:2]:
