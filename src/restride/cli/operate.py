@@ -137,7 +137,7 @@ def _run_one(options: argparse.Namespace) -> int:
         source = file.tensor(device)
         start = time.perf_counter()
         output = _computed(operation, source, options.output)
-        _print_time(start, device, "kernels prepared and result read back")
+        _print_time(start, device, "kernels prepared and result read back, without reading and writing files")
     for note in operation.notes:
         tell(note)
     if options.check and not _is_right(operation, file, output, say):

@@ -34,6 +34,9 @@ file has its elements in logical order. A .bin file is a raw buffer as it lies o
 describes IN, and the description of OUT is printed. With --desc that is so of every name that ends in no format's
 ending: x.f32, x.raw, x.
 
+Each file is read whole, and all of it goes to the device, also for a small window of it. An array that is too large for
+that is for rs.stream in Python, which works part by part (docs/scale.md), or for `restride pyramid`.
+
 IN may be a folder, without its subfolders, or a pattern in quotes; ** in it stands for subfolders. Then OUT is a
 folder, and its files have the names of the inputs, with .png for formats that are not written. An error ends the
 command at its file.

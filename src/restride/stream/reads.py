@@ -305,10 +305,11 @@ def one_element(work: WindowedChain) -> int:
     return _largest(work, work.windows(tuple(range(1) for _ in work.sizes)), ways)
 
 
-def pieces(work: WindowedChain, window: Window, most: int, room: float = math.inf) -> Iterator[Window]:
+def pieces(work: WindowedChain, window: Window, most: int, enough: int, room: float = math.inf) -> Iterator[Window]:
     """Split a chunk into parts that need at most ``most`` bytes each, together with the whole chunk's result.
 
-    room: maximum bytes of a single part, which must fit on a device.
+    enough: the memory that needs no parts, which the error advises. room: maximum bytes of a single part, which must
+    fit on a device.
 
     Raises:
         DescriptorError: not even a part of one element fits.
@@ -323,7 +324,7 @@ def pieces(work: WindowedChain, window: Window, most: int, room: float = math.in
             continue
         if math.prod(sizes) <= 1:
             device = f", with {room} on the device," if taken > room else ""
-            remedy = "" if device else f": give memory={whole + taken} or more"
+            remedy = "" if device else f": give memory={enough} or more"
             ends = [f"{along.start}:{along.stop}" for along in window]
             raise DescriptorError(
                 f"memory of {most} bytes{device} is too little for the chunk {ends}: it has {whole} bytes, and one "

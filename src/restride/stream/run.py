@@ -217,8 +217,10 @@ def _room(work: WindowedChain, devices: Sequence[Device]) -> float:
     return min(device.limits.max_memory for device in devices) if work.stages else math.inf
 
 
-def _job(work: WindowedChain, group: Group, memory: int, room: float) -> _Job:
+def _job(work: WindowedChain, group: Group, memory: int, enough: int, room: float) -> _Job:
     """A job for the whole group, or in pieces if that takes more than ``memory``, or ``room`` on a device.
+
+    enough: as of ``pieces``.
 
     Raises:
         DescriptorError: ``memory`` or ``room`` is too little.
@@ -226,7 +228,7 @@ def _job(work: WindowedChain, group: Group, memory: int, room: float) -> _Job:
     taken = work.nbytes(group.window)
     if taken <= min(memory, room):
         return _Job(group, [group.window], taken)
-    parts = list(pieces(work, group.window, memory, room))
+    parts = list(pieces(work, group.window, memory, enough, room))
     whole = math.prod(lengths(group.window)) * work.dtype.itemsize
     return _Job(group, parts, whole + max(work.nbytes(part) for part in parts))
 
@@ -243,7 +245,7 @@ def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int, room: floa
     first = tuple((count - 1) // 2 for count in grid.counts)
     middle = grid.window(first, [index + 1 for index in first])
     if work.nbytes(middle) > min(memory, room):
-        some = islice(pieces(work, middle, memory, room), MAX_TINY + 1)
+        some = islice(pieces(work, middle, memory, plan.nbytes, room), MAX_TINY + 1)
         tiny = sum(is_tiny(work, piece) for piece in some)
         if tiny * len(grid) > MAX_TINY:
             limit = f"memory of {memory} bytes" if memory <= room else f"a device's room of {room} bytes"
@@ -255,7 +257,7 @@ def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int, room: floa
     whole, least = math.prod(grid.chunks) * work.dtype.itemsize, one_element(work)
     if whole + least > memory or least > room:  # otherwise every chunk can be computed in pieces
         for group in plan.groups():
-            _job(work, group, memory, room)
+            _job(work, group, memory, plan.nbytes, room)
 
 
 @dataclass(frozen=True)
@@ -331,7 +333,7 @@ class _Run:
         for group in self._plan.groups():
             if all(group.grid.number(place) in written for place in group.places()):
                 continue
-            yield _job(self._work, group, self._memory, self._room)
+            yield _job(self._work, group, self._memory, self._plan.nbytes, self._room)
 
     def _take_jobs(self) -> None:
         try:
