@@ -503,6 +503,7 @@ HOSTILE = {
     ),
     "no palette": (plain(NOISE, t262=("H", [3])), "it has no palette of 256 colours"),
     "no rows": (plain(NOISE, t257=("I", [0])), "its sizes are"),
+    "planes": (plain(NOISE, t284=("H", [3])), "its planar configuration is 3, not 1 or 2"),
     "RGB of one sample": (plain(NOISE, t262=("H", [2])), "it has 1 samples a pixel, and RGB has 3"),
     "Lab": (plain(np.dstack([NOISE] * 3), t262=("H", [8])), "photometric interpretation CIELAB is not read"),
     "YCbCr": (plain(np.dstack([NOISE] * 3), t262=("H", [6])), "photometric interpretation YCBCR is not read"),

@@ -22,7 +22,8 @@ def equal(x: Tensor, y: object, negated: bool = False) -> Any:
 
     Numbers are compared exactly, whatever their types: no element of s64 equals an f64 that it only rounds to. -0.0
     equals 0.0, and NaN equals nothing. A Python float is first rounded to the type of ``x``, so that an f32 element can
-    equal 0.1; the numbers of a list are not rounded.
+    equal 0.1; the numbers of a list are not rounded. A tensor of tiles or blocks is first copied to a strided layout,
+    in another dispatch.
 
     Args:
         x: a tensor.
@@ -31,8 +32,6 @@ def equal(x: Tensor, y: object, negated: bool = False) -> Any:
 
     Returns:
         The tensor, or NotImplemented for a ``y`` of another kind.
-
-        A tensor of tiles or blocks is copied to a strided layout first, in another dispatch.
 
     Raises:
         DescriptorError: sizes do not broadcast, or ``y`` lies on another device.

@@ -509,12 +509,14 @@ def require_sizes(page: Page) -> None:
 
     Raises:
         UnsupportedError: its elements are not read.
-        ValueError: a size is no number above 0.
+        ValueError: a size is no number above 0, or the planar configuration is unknown.
     """
     sizes: list[object] = [page.imagewidth, page.imagelength, page.imagedepth, page.samplesperpixel]
     sizes += [page.tilewidth, page.tilelength, page.tiledepth] if page.is_tiled else [page.rowsperstrip]
-    if not all(isinstance(size, int) and size > 0 for size in sizes) or page.planarconfig not in (1, 2):
+    if not all(isinstance(size, int) and size > 0 for size in sizes):
         raise ValueError(f"it is damaged, its sizes are {sizes}")
+    if page.planarconfig not in (1, 2):
+        raise ValueError(f"it is damaged, its planar configuration is {page.planarconfig}, not 1 or 2")
     if page.dtype is None or page.dtype.kind not in "buif":
         raise UnsupportedError(
             f"TIFF with elements of {page.bitspersample} bits and the sample format {page.sampleformat} is not read"

@@ -32,7 +32,8 @@ from restride.weights.resizing import replaced, resizing, rows_of_sizes
 from restride.weights.rows import LibraryRows, Rows, Shifts
 
 MAX_TAPS_OF_BOX = 2048
-"""Maximum taps of a row, and maximum taps of a row times those of a column: an invocation computes four such sums."""
+"""Maximum taps along an axis of a box, and of both axes multiplied where one pass takes both (``plan.boxes``): an
+invocation computes four such sums."""
 
 _PLACES_OF_WEIGHTS = 22
 """Fraction bits of weights if a library rounds after each axis: one number for all boxes, so they share dispatches."""
