@@ -818,7 +818,7 @@ def _rearranged(x: Array, pattern: str, lengths: dict[str, int]) -> Array:
     return apart.reshape([prod(sizes[name] for name in axis) for axis in sides[1]])
 
 
-# The operation that looks up tables.
+# The operation that looks elements up in tables.
 
 
 class CheckedLookup(CheckedOperation):

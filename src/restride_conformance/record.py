@@ -200,11 +200,12 @@ class Outcome:
     case: the line of a conformance case, or another name of what was looked at or measured.
     verdict: PASSED if the row is only measured.
     message: the reason in one or more lines, the first a summary; empty if the case passed, unless its speed could not
-        be measured, some of its elements are FLUSHED, or it has ONE_SIZE.
+        be measured, denormals came out as zeros (``FLUSHED``), or its groups have one size alone (``ONE_SIZE``).
     seconds: wall time of the case in its worker, including filling and judging.
     group: the heading that the row stands under; "" for a conformance case.
-    figures: JSON values by name. A measure (``MEASURES`` in ``report.table``) has the seconds of each column, for every
-        round or as their median; ``bytes`` are those that the work must read and write.
+    figures: JSON values by name. Under the name of a measure (``MEASURES`` in ``report.table``): the seconds of this
+        library and of each that it is compared with, for every round or as their median. ``bytes``: those that the work
+        must read and write.
     wrong: a PNG file that shows which elements are wrong; empty if none are.
     exported: the name of the folder with the case's reproducer; empty if it was not exported.
     reduced: the line of the simplest case found that has this verdict too; empty if none was sought or none simpler.

@@ -98,8 +98,11 @@ def folder(tmp_path, monkeypatch):
         ("yuv frames.bin y.npy --sizes 8 12", "frames.bin has 240 bytes; frames of 8 x 12 have 144 each"),
         ("yuv frames.bin y.npy --sizes 7 12", "--sizes of a frame must be even and 2 or more, got 7 12"),
         ("yuv none.bin y.npy --sizes 8 12", "cannot read none.bin: no such file"),
-        ("yuv frames.npy y.npy --sizes 8 10", "--sizes says how frames lie in a .bin file; frames.npy says itself"),
-        ("yuv frames.bin y.npy --sizes 8 10 --desc u8[24,10]", "frames lie in a .bin file; --desc says that too"),
+        (
+            "yuv frames.npy y.npy --sizes 8 10",
+            "--sizes 8 10 says how frames lie in a .bin file: leave it out, frames.npy says itself",
+        ),
+        ("yuv frames.bin y.npy --sizes 8 10 --desc u8[24,10]", "frames lie in a .bin file: leave it out, --desc says that already"),
     ],
 )
 def test_what_is_refused_before_a_device_opens(words, message, folder, restride):

@@ -261,7 +261,7 @@ ROWS = [
         ("scales (1, 2, 3) are more than the 2 axes", HERE)),
     Row("resample: policy with scales",
         lambda t: rs.resample(t.x, (4,), (0.5,), keep_aspect_ratio_policy="not_larger", out=t.out),
-        ("keep_aspect_ratio_policy goes with sizes alone", HERE)),
+        ("keep_aspect_ratio_policy 'not_larger' goes with sizes alone", HERE)),
     Row("resample: antialiased nearest", lambda t: rs.resample(t.x, (4,), mode="nearest", antialias=True, out=t.out),
         ("antialias True goes with mode 'linear' or 'cubic', not 'nearest'", HERE)),
     Row("resample: area without outside", lambda t: rs.resample(t.x, (4,), mode="area", exclude_outside=True),

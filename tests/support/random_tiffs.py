@@ -43,7 +43,7 @@ class Drawn:
         kind = self.stored.dtype.kind
         premultiplied = self.extra[:1] == ("assocalpha",)
         if self.photometric == "miniswhite" and kind not in "bu":
-            return "MINISWHITE is read of unsigned integers, not of"
+            return "MINISWHITE is read with unsigned integers, not"
         if self.photometric == "palette" and (kind not in "bu" or self.bits > 16):
             return "PALETTE is not read of"
         if self.photometric == "separated" and (kind != "u" or self.stored.dtype.itemsize > 2):

@@ -115,7 +115,7 @@ def test_white_that_is_zero_is_inverted_of_unsigned_integers_alone():
     twelve = RNG.integers(0, 4096, BRIEF).astype(np.uint16)
     assert np.array_equal(rs.imread(written(twelve, photometric="miniswhite", bitspersample=12)), 4095 - twelve)
     for dtype in ("i1", "i2", "i4", "i8", "f2", "f4", "f8"):
-        with pytest.raises(rs.UnsupportedError, match=r"cannot read .*MINISWHITE is read of unsigned integers, not of"):
+        with pytest.raises(rs.UnsupportedError, match=r"cannot read .*MINISWHITE is read with unsigned integers, not"):
             rs.imread(written(np.zeros(BRIEF, dtype), photometric="miniswhite"))
 
 

@@ -211,7 +211,11 @@ def test_the_largest_configurations_are_read():
         ("Flava", {"codebook_rescale_factor": None}, "codebook_rescale_factor must be a number, got None"),
         ("Flava", {"codebook_size": None}, "codebook_size must not be null"),
         ("GotOcr2", {"crop_to_patches": "yes"}, "crop_to_patches must be true, false or null, got 'yes'"),
-        ("LlavaNext", {"image_grid_pinpoints": [3]}, "image_grid_pinpoints must be a list of [height, width], got [3]"),
+        (
+            "LlavaNext",
+            {"image_grid_pinpoints": [3]},
+            "image_grid_pinpoints must be a list of pairs such as [[height, width]], got [3]",
+        ),
         ("Idefics3", {"max_image_size": square(3)}, "max_image_size must have longest_edge"),
         ("MaskFormer", {"size_divisor": -1}, "size_divisor must be a positive integer, got -1"),
     ],

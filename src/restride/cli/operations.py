@@ -265,8 +265,8 @@ def _describe_frames(options: argparse.Namespace) -> str | None:
         return desc
     rows, columns = options.sizes
     if not is_raw(path) or options.desc is not None:
-        instead = f"{path} says itself what it holds" if not is_raw(path) else "--desc says that too"
-        raise UsageError(f"--sizes says how frames lie in a .bin file; {instead}")
+        instead = f"{path} says itself what it holds" if not is_raw(path) else "--desc says that already"
+        raise UsageError(f"--sizes {rows} {columns} says how frames lie in a .bin file: leave it out, {instead}")
     if rows < 2 or columns < 2 or rows % 2 or columns % 2:
         raise UsageError(f"--sizes of a frame must be even and 2 or more, got {rows} {columns}")
     nbytes = rows // 2 * 3 * columns

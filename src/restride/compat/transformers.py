@@ -240,7 +240,10 @@ def _processor_of(images: BaseImageProcessor, keywords: dict[str, object]) -> Pr
 
 
 def _square_colour(images: BaseImageProcessor, name: str, keywords: Mapping[str, object]) -> dict[str, object]:
-    """``square_color``, the colour around images, for classes that do not take it from the ``image_mean`` of a call."""
+    """``{"square_color": ...}`` for classes whose colour around images follows an attribute, not a call.
+
+    The processor's ``background_color``, or its own ``image_mean`` where a call gives another one. Else empty.
+    """
     stem = name.removesuffix("Pil").removesuffix("ImageProcessor")
     if stem in ("DeepseekVL", "Janus"):
         return {"square_color": images.background_color}

@@ -116,7 +116,9 @@ class Video:
                     yield frame.to_ndarray()
                 else:
                     raise StreamError(
-                        f"frame {number} of {self._path!r} has colors {colors}, the first one {self.colors}", (number,)
+                        f"frame {number} of {self._path!r} has colors {colors}, and all must have those of the first, "
+                        f"{self.colors}",
+                        (number,),
                     )
 
 

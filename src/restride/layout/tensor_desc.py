@@ -304,8 +304,10 @@ class TensorDesc(_Fields):
             (5, 1)
         """
         sizes, row = integers("sizes", sizes), integer("row", row)
-        if not sizes or row < sizes[-1]:
-            raise DescriptorError(f"rows of {row} elements do not hold the last axis of sizes {sizes}")
+        if not sizes:
+            raise DescriptorError("sizes must have an axis, got ()")
+        if row < sizes[-1]:
+            raise DescriptorError(f"row must be at least {sizes[-1]}, the last of sizes {sizes}, got {row}")
         return cls(dtype, sizes, packed_strides((*sizes[:-1], row), _row_major(len(sizes))))
 
     def promoted(self, rank: SupportsIndex) -> TensorDesc:

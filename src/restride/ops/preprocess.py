@@ -505,7 +505,8 @@ def _accepted_images(sizes: tuple[int, int], options: PreprocessOptions, *, says
     with ErrorContext(f"a recipe of sizes {sizes}"):
         request, _ = read_words(_request(options), "u8")
     is_normalized = options["mean"] is not None or options["std"] is not None
-    has_one_unit = is_normalized and not np.any(options["fill"])  # a fill is an element of one type
+    has_one_unit = is_normalized and not np.any(options["fill"])
+    # A list may mix u8 and u16 if mean and std bring both to 0 to 1. A fill other than 0 is an element of one of them.
     together = frozenset(_NORMALIZED) if has_one_unit else frozenset[str]()
     narrows = says_type and as_dtype(options["dtype"]) == "f32"
     return _Accepted(counted, is_normalized, request.mode != "nearest", together, narrows)

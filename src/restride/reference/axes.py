@@ -80,8 +80,8 @@ def _require_few(axes: ResampledAxes) -> None:
     """Check that the outputs along each axis are few enough to be computed.
 
     Raises:
-        UnsupportedError: an axis needs too many rows, which are computed one Python number at a time; or the source,
-            the result, or an array between two axes has too many elements.
+        UnsupportedError: an axis needs too many weights, which are computed one Python number at a time; or the source,
+            the result, or the array after some of the axes are resampled has too many elements.
     """
     array, sizes = axes.array, list(axes.array.shape)
     require_few_elements(sizes, array)

@@ -200,7 +200,10 @@ def read_request(request: Request, rank: int, dtype: str) -> tuple[CheckedReques
         if size < 0:
             raise DescriptorError(f"size {size} of sizes {sizes} must be 0 or more")
     if words.keep_aspect_ratio_policy != "stretch" and (sizes is None or scales is not None):
-        raise DescriptorError(f"keep_aspect_ratio_policy goes with sizes alone, not with scales {words.scales}")
+        raise DescriptorError(
+            f"keep_aspect_ratio_policy {words.keep_aspect_ratio_policy!r} goes with sizes alone, not with scales "
+            f"{words.scales}"
+        )
     if request.recompute_scale_factor and scales is None and words.keep_aspect_ratio_policy == "stretch":
         raise DescriptorError(
             "recompute_scale_factor True has no effect with sizes alone, which coordinates follow anyway: it goes with "

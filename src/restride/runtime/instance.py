@@ -101,7 +101,7 @@ class PhysicalDevice:
         if not self.supports_1_1:
             raise UnsupportedError(f"{name} implements Vulkan {self.info.api_version}; restride needs 1.1")
         if not self.heap_sizes or not self.memory_types:
-            raise UnsupportedError(f"{name} has no memory: its driver compiles, and runs nothing")
+            raise UnsupportedError(f"{name} reports no memory, as drivers do that compile shaders and run none")
         if self.family < 0:
             raise UnsupportedError(f"{name} has no queue family for compute")
 

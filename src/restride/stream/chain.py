@@ -310,9 +310,9 @@ class WindowedChain:
         return windows
 
     def along(self, axis: int, part: range) -> list[tuple[int, range] | None]:
-        """For each array from the source to the result, the axis and part of it that a part of ``axis`` reads.
+        """For each array from the source to the result: the axis, and the range along it, that are read for ``part``.
 
-        None stands for an array without a corresponding axis.
+        axis: of the result. part: a range along it. None stands for an array without a corresponding axis.
         """
         spans: list[tuple[int, range] | None] = [(axis, part)]
         for stage in reversed(self.stages):

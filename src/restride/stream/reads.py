@@ -306,10 +306,10 @@ def one_element(work: WindowedChain) -> int:
 
 
 def pieces(work: WindowedChain, window: Window, most: int, enough: int, room: float = math.inf) -> Iterator[Window]:
-    """Split a chunk into parts that need at most ``most`` bytes each, together with the whole chunk's result.
+    """Split a chunk into parts; each needs at most ``most`` bytes, if the result of the whole chunk counts too.
 
-    enough: the memory that needs no parts, which the error advises. room: maximum bytes of a single part, which must
-    fit on a device.
+    enough: the memory with which no chunk is split; the error advises it. room: maximum bytes of a single part, which
+    must fit on a device.
 
     Raises:
         DescriptorError: not even a part of one element fits.

@@ -256,7 +256,7 @@ def _is_of_system(error: Exception) -> bool:
 
 
 def _format_begun(file: BinaryIO) -> str:
-    """The format that the first bytes of a file say; empty if they say none that is read."""
+    """The format that the first bytes of a file say; empty if it is none that is read."""
     file.seek(0)
     first = file.read(16)
     accepts = {name: pillow().OPEN[name][1] for name in _READ if name in pillow().OPEN}

@@ -537,7 +537,7 @@ def _require_read(page: Page, kind: str) -> None:
         )
     if kind == "MINISWHITE" and page.dtype.kind not in "bu":
         raise UnsupportedError(
-            f"TIFF with the photometric interpretation MINISWHITE is read of unsigned integers, not of {page.dtype}, "
+            f"TIFF with the photometric interpretation MINISWHITE is read with unsigned integers, not {page.dtype}, "
             f"in which nothing says which number is black"
         )
     if (kind == "PALETTE" and (page.dtype.kind not in "bu" or page.bitspersample > 16)) or (

@@ -251,11 +251,11 @@ def as_pairs(key: str, value: object) -> list[tuple[int, int]]:
         DescriptorError: ``value`` is no such list, is empty, or has more than ``MAX_CANVASES`` pairs.
     """
     if not isinstance(value, list | tuple) or not value:
-        raise DescriptorError(f"{key} must be a list of [height, width], got {shown(value)}")
+        raise DescriptorError(f"{key} must be a list of pairs such as [[height, width]], got {shown(value)}")
     if len(value) > MAX_CANVASES:
         raise DescriptorError(f"{key} must have at most {MAX_CANVASES} pairs, got {len(value)}")
     if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in value):
-        raise DescriptorError(f"{key} must be a list of [height, width], got {shown(value)}")
+        raise DescriptorError(f"{key} must be a list of pairs such as [[height, width]], got {shown(value)}")
     return [(as_count(key, tall), as_count(key, wide)) for tall, wide in value]
 
 

@@ -55,7 +55,9 @@ class Picture:
             )
         require_bounded(self, height * width * self.channels)
         if self.floats and not isinstance(self, SourceImage):
-            raise UnsupportedError("images of floats are resized once, as they are; this processor needs u8")
+            raise UnsupportedError(
+                "images of floats are resized once, before any other step, and this processor resizes again: give u8"
+            )
         if (height, width) == (self.height, self.width) and not self.floats and kept_dtype(self) == "uint8":
             return self
         if self.channels in (2, 4):

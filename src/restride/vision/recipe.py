@@ -196,8 +196,7 @@ def padded(shots: Sequence[Shot], size: Size | None, table: ValueMap = plain) ->
         height, width = shot.tile
         if height > tall or width > wide:
             raise DescriptorError(
-                f"{shot.name}: images are padded to {tall} x {wide}, and this one is {height} x {width}, larger than "
-                "that"
+                f"{shot.name}: pad_size is {tall} x {wide}, and this image of {height} x {width} is larger"
             )
     return placed(shots, range(len(shots)), (len(shots),), table, (tall, wide))
 

@@ -68,8 +68,8 @@ class Filter(NamedTuple):
         if self.rules.mode == "nearest":
             return 1
         if self.rules.mode in AREA_MODES:
-            # The maximum of ceil((o + 1) I / O) - floor(o I / O), where o I / O is furthest past an integer: 3 for 5 ->
-            # 3.
+            # The maximum over outputs o of ceil((o + 1) r) - floor(o r), r = source_size / size, which is where o r is
+            # furthest past an integer: 3 for 5 -> 3.
             common = math.gcd(self.source_size, self.size)
             return 1 - (common - self.source_size) // max(self.size, 1)
         # The largest number of integers in an open interval of twice the radius. The radius is _RADIUS / shrink.
@@ -220,7 +220,7 @@ def _area(axis: _Axis, reach: int, index: npt.NDArray[np.int64], weighs: bool, *
     Worked example, 5 -> 2: output 0 covers 0 to 5/2, so elements 0, 1 and 2; the weights are 1/3 each, or by share in
     halves of an element 2, 2 and 1 of 5.
     """
-    wide = (axis.size + 1) * axis.source_size >= 1 << 63  # Python's integers where 64 bits might not hold o * I
+    wide = (axis.size + 1) * axis.source_size >= 1 << 63  # Python's integers where 64 bits might not hold the edges
     edges = (index.astype(object) if wide else index) * axis.source_size
     lowest = (edges // axis.size).astype(np.int64)
     first = _on_axis(lowest, axis)
@@ -228,8 +228,8 @@ def _area(axis: _Axis, reach: int, index: npt.NDArray[np.int64], weighs: bool, *
         return Taps(first)
     covered = (-(-(edges + axis.source_size) // axis.size) - lowest).astype(np.int64)
     if by_share:
-        # Where each element begins, in units of 1 / O, counted from the start of the output. The output is I units
-        # wide.
+        # Where each source element begins, counted from the start of the output in units of 1 / size: a source element
+        # is `size` units wide, and an output `source_size`.
         begin = np.arange(reach) * axis.size - (edges % axis.size)[:, np.newaxis]
         share = np.minimum(begin + axis.size, axis.source_size) - np.maximum(begin, 0)
         weights = (np.maximum(share, 0) / axis.source_size).astype(np.float64, copy=False)

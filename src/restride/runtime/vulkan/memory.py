@@ -296,7 +296,7 @@ class Chunks:
         if not needs.memoryTypeBits >> kind & 1:
             raise DeviceError(
                 f"{device.physical.info.name} refuses a storage buffer of {chunk.nbytes} bytes in memory type {kind}; "
-                f"it allows the set {needs.memoryTypeBits:#x}"
+                f"it allows those of the bits {needs.memoryTypeBits:#x}"
             )
         chunk.allocated = nbytes
         for budget in self._budgets:

@@ -393,9 +393,10 @@ class VulkanRuntime:
 
 
 class Session:
-    """The parts of an open device and the lock around them; memories keep it alive longer than the runtime.
+    """The parts of an open device, and the lock around them.
 
-    If arrays still use some of its memory when the device is closed, freeing the last of them destroys it.
+    ``Memory`` values refer to it, so it may outlive the runtime. If arrays still use some of the device's memory when
+    it is closed, the parts which that memory needs are destroyed when the last of these arrays is freed.
     """
 
     _closed = True  # until opening succeeds, because __del__ also runs after a failed opening or copy
@@ -966,7 +967,7 @@ class _Bytes:
 def bytes_over(hold: Hold, nbytes: int) -> npt.NDArray[np.uint8]:
     """The first ``nbytes`` of a host-visible block as a read-only array, which keeps the block alive, as its views do.
 
-    It cannot be made writable: its base hands out read-only memory. A device that is closed meanwhile keeps the block.
+    It cannot be made writable: its base hands out read-only memory. Closing the device does not free the block.
     """
     if hold.block.chunk.owner is None:
         hold.session.lend(hold.block)

@@ -331,7 +331,7 @@ def as_constant(key: str, value: object) -> str:
         UnsupportedError: another mode.
     """
     if value != "constant":
-        raise UnsupportedError(f"{key} must be constant, got {shown(value)}")
+        raise UnsupportedError(f"{key} must be 'constant', got {shown(value)}")
     return "constant"
 
 
