@@ -65,7 +65,7 @@ def _linear_edges(form: ElementType) -> list[int]:
     if form.bits == 64 or not (form.is_float or form.bits == 32):
         return []
     if not form.is_float:
-        beyond = form.range[1] + 1
+        beyond = 1 << form.whole_digits
         tie = beyond - (beyond >> 25)  # halfway from the largest f32 in the range to its end
         return [beyond - 1, sign, tie, tie - 1, sign + 1, (1 << 24) + 1]
     nan = form.nan | 0x12345 >> (32 - form.bits)
@@ -146,7 +146,8 @@ def indices(dtype: DType, count: int) -> Array:
 
 def _integers(dtype: DType, words: Array) -> Array:
     """The low bits of ``words`` as nonnegative integers, as many bits as ``dtype`` holds exactly."""
-    integers: Array = (words & np.uint64((1 << dtype.format.digits) - 1)).astype(dtype.dtype)
+    held = min(dtype.format.digits, dtype.format.whole_digits)
+    integers: Array = (words & np.uint64((1 << held) - 1)).astype(dtype.dtype)
     return integers
 
 
@@ -293,7 +294,7 @@ def _bounds(src: DType, dst: DType) -> Array:
         numbers += [low - 1, low + 1, high - 1, high + 1, low - 0.5, low + 0.5, high - 0.5, high + 0.5, 1.5, 2.5]
     else:
         form = dst.format
-        largest, normal = float(form.range[1]), 2.0 ** (1 - form.bias)
+        largest, normal = form.range[1], 2.0 ** (1 - form.bias)
         least = normal * 2.0**-form.fraction
         step = 2.0 ** (form.whole_digits - form.digits)  # distance of the largest numbers from each other
         positive = (

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 DTypeName = Literal[
-    "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2"
+    "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64",
+    "f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2",
 ]  # fmt: skip
 """XLA's names, in the order in which the types are listed."""
 
@@ -69,20 +70,20 @@ class ElementType(NamedTuple):
 
     @property
     def digits(self) -> int:
-        """The number n of significant binary digits: the type holds every integer in [0, 2^n) exactly."""
+        """The number n of significant binary digits: the type holds every integer in its range below 2^n exactly."""
         return self.fraction + 1 if self.is_float else self.whole_digits
 
     @property
     def whole_digits(self) -> int:
         """The number of binary digits before the point of the largest number: 31 in s32, 16 in f16, 128 in f32."""
-        return self.range[1].bit_length()
+        return int(self.range[1]).bit_length()
 
     @property
-    def range(self) -> tuple[int, int]:
-        """The lowest and the highest finite value; both are integers, for floats too."""
+    def range(self) -> tuple[int, int] | tuple[float, float]:
+        """The lowest and the highest finite value: integers, or floats for a float type."""
         if self.is_float:
             exponent, fraction = divmod(self.largest, 1 << self.fraction)
-            highest = (1 << self.fraction | fraction) << (exponent - self.bias - self.fraction)
+            highest = (1 << self.fraction | fraction) * 2.0 ** (exponent - self.bias - self.fraction)
             return -highest, highest
         if self.kind == "signed integer":
             return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
