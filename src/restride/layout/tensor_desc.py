@@ -656,8 +656,8 @@ class TensorDesc(_Fields):
         """Sizes and strides as DirectML's buffer tensor takes them; padding is not part of them.
 
         Raises:
-            UnsupportedError: DirectML cannot describe this layout: no strides, a negative one, an offset, a rank or a
-                size of 0, or a number past 32 bits.
+            UnsupportedError: DirectML cannot describe this layout: no strides, a negative one, an offset, elements of
+                other bits than their type's, a rank or a size of 0, or a number past 32 bits.
 
         Examples:
             >>> rs.TensorDesc("f32", (2, 3)).to_dml()
@@ -665,8 +665,16 @@ class TensorDesc(_Fields):
 
         Source: DirectML, DML_BUFFER_TENSOR_DESC.
         """
-        if self.strides is None or self.offset or not self.has_whole_elements:
-            raise UnsupportedError(f"DirectML needs strides, no offset, and elements of whole bytes, got {self}")
+        if not self.has_whole_elements:
+            bits = self.parts.element_size_in_bits
+            raise UnsupportedError(f"DirectML needs elements of the size of their type, not of {bits} bits, got {self}")
+        here = f"got {self}; rs.reorder(x) makes a packed tensor"
+        if self.strides is None:
+            raise UnsupportedError(f"DirectML needs strides, and none describe this layout, {here}")
+        if min(self.strides, default=0) < 0:
+            raise UnsupportedError(f"DirectML needs strides of 0 or more, not {self.strides}, {here}")
+        if self.offset:
+            raise UnsupportedError(f"DirectML needs an offset of 0, not {self.offset}, {here}")
         try:
             checked_dml(self.dtype, self.sizes, self.strides)
         except DescriptorError as error:
