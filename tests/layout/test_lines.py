@@ -94,6 +94,7 @@ REFUSED = {
     "src:f32::blocked:aB2b:8x2:f0 2x4": (rs.UnsupportedError, "strides 8x2 of the blocked tag aB2b"),
     "wei:s8::blocked:ab::f16:s8m1 2x2": (rs.UnsupportedError, "wei of the line: extra data 'f16:s8m1'"),
     "wei:f32::wino:::f0 2x2": (rs.UnsupportedError, "the format kind 'wino' does not say where elements are"),
+    "src:f32::blocked:any::f0 2x2": (rs.DescriptorError, "src of the line: 'any' leaves the layout open, write a tag"),
     "src:f32::any:any::f0 2x2": (rs.UnsupportedError, "the format kind 'any'"),
     "src:undef::undef::: 2x2": (rs.DescriptorError, "there is no layout in"),
     "onednn_verbose,info,oneDNN v3.1.0": (rs.DescriptorError, "there is no layout in"),

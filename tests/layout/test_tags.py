@@ -128,6 +128,7 @@ def test_blocks_may_hold_as_much_as_a_size():
     [
         ("", "expected the letter of an axis", 1),
         ("16c", "expected the letter of an axis", 1),
+        ("any", "'any' leaves the layout open, write a tag (a layout argument takes 'any' too),", 1),
         ("nCqw16c", "unknown letter 'q'", 3),
         ("n c", "unknown letter ' '", 2),
         ("nchw\n", "unknown letter '\\n'", 5),

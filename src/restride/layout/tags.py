@@ -97,6 +97,8 @@ def parse_tag(text: str) -> FormatTag:
     """
     if not isinstance(text, str):
         raise DescriptorError(f"a format tag must be a str, got {text!r} ({type(text).__name__})")
+    if text == "any":
+        _fail(text, 0, "'any' leaves the layout open, write a tag (a layout argument takes 'any' too),")
     if re.fullmatch("[A-Z]+", text):
         _fail(text, 0, f"an upper-case name is no tag, write {cut(text.lower())} (a layout argument takes 'NHWC' too),")
     return _parsed(text)
