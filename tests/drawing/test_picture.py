@@ -121,6 +121,15 @@ def test_the_second_layout_of_blocks_chooses_the_axes_of_both():
     assert show("f32[2]", "{0:S(1)}").text()
 
 
+def test_lines_of_other_programs_are_read():
+    column_major = "memref<2x3xf32, affine_map<(d0, d1) -> (d1, d0)>>"
+    assert str(show("memref<2x3xf32, strided<[5, 1]>>")) == str(show("f32[2,3]{strides=(5,1)}"))
+    line = "%c = f32[2,3]{0,1} copy(f32[2,3]{1,0} %a)"
+    assert str(show(line, line)) == str(show("f32[2,3]", column_major)) == str(show("f32[2,3]", "f32[2,3]{0,1}"))
+    with pytest.raises(DescriptorError, match="0 of the layouts in the line are the source: give one of element 1 f32"):
+        show("(f32[2,3]{1,0}, s32[])")
+
+
 def test_the_second_layout_may_be_a_tag_or_a_name():
     assert str(show("f32[2,16,4,4]", "nChw16c")) == str(show("f32[2,16,4,4]", "f32[2,16,4,4]:nChw16c"))
     assert "f32[1,2,3,4]{1,3,2,0}" in str(show("f32[1,2,3,4]", "NHWC"))

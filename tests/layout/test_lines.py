@@ -68,6 +68,8 @@ FOUND = {
     COPY: ["%copy.1 f32[3,5]{0,1:T(8,128)}", "%p0 f32[3,5]{1,0}"],
     "  ROOT copy.2 = bf16[3,5]{0,1} copy(p0)": ["copy.2 bf16[3,5]{0,1}"],
     TUPLE: ["%t 1 f32[2]{0}", "%t 2 s32[3]{0}", "%a f32[2]{0}", "%b s32[3]{0}"],
+    "(f32[2,3]{1,0}, s32[])": ["element 1 f32[2,3]{1,0}", "element 2 s32[]"],
+    "((f32[2]{0}, u8[3]), s32[])": ["element 1 f32[2]{0}", "element 2 u8[3]{0}", "element 3 s32[]"],
     # none of them
     "f32[2,3]{0,1}": [],
     "nChw16c": [],
@@ -98,6 +100,7 @@ REFUSED = {
     "src:f32::any:any::f0 2x2": (rs.UnsupportedError, "the format kind 'any'"),
     "src:undef::undef::: 2x2": (rs.DescriptorError, "there is no layout in"),
     "onednn_verbose,info,oneDNN v3.1.0": (rs.DescriptorError, "there is no layout in"),
+    "memref<?x5xf32>": (rs.DescriptorError, "the size of axis 0 is known at run time alone (?)"),
     "memref<3x?xf32>": (rs.DescriptorError, "memref of the line: the size of axis 1 is known at run time alone (?)"),
     "memref<3x5xf32, strided<[?, 1]>>": (rs.DescriptorError, "a stride is known at run time alone (?)"),
     "memref<3x5xf32, strided<[5, 1], offset: ?>>": (rs.DescriptorError, "the offset is known at run time alone (?)"),

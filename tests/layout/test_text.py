@@ -258,6 +258,28 @@ def test_errors_point_at_the_character(text, message):
 
 
 @pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("F32[4]", "; it is 'f32' here"),
+        ("f33[4]", ". Did you mean 'f32'?"),
+        ("s4[2]", "; integers have 8 bits or more here"),
+        ("c64[4]", "; complex numbers are no elements here, their parts are: along an axis of size 2"),
+        ("memref<3x5xf32>", "; rs.show and restride show draw the layouts in lines of oneDNN, MLIR and HLO"),
+        (
+            "src:f32::blocked:ab::f0 2x2",
+            "; rs.show and restride show draw the layouts in lines of oneDNN, MLIR and HLO",
+        ),
+        ("%a = f32[2] copy(%b)", "; rs.show and restride show draw the layouts in lines of oneDNN, MLIR and HLO"),
+        ("(f32[2], s32[])", "; rs.show and restride show draw the layouts in lines of oneDNN, MLIR and HLO"),
+    ],
+)
+def test_an_element_type_of_others_gets_a_hint(text, hint):
+    with pytest.raises(DescriptorError) as caught:
+        TensorDesc.parse(text)
+    assert str(caught.value).endswith(f" at character 1 of {text!r}: found {text!r}{hint}")
+
+
+@pytest.mark.parametrize(
     ("text", "rule", "at", "found"),
     [
         ("f32[2]{0:}", "expected one of T(..), pad(..), L(..), E(..), S(..)", 10, "}"),
@@ -331,7 +353,7 @@ def test_errors_point_at_the_character(text, message):
             63,
             "(),in=[]}",
         ),
-        ("s4[2]", "unknown element type 's4'", 1, "s4[2]"),
+        ("q4[2]", "unknown element type 'q4'", 1, "q4[2]"),
     ],
 )
 def test_layouts_that_are_no_layouts(text, rule, at, found):

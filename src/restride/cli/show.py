@@ -13,7 +13,7 @@ from restride.command.process import Exit, UsageError, say
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
 from restride.layout import TensorDesc
-from restride.layout.lines import layout_for, layouts_in
+from restride.layout.lines import layouts_in
 from restride.tensor.images import READ_FORMATS
 
 _DESCRIPTION = """\
@@ -74,12 +74,11 @@ def run(arguments: argparse.Namespace) -> int:
             say("\n" * (place > 0) + f"{each.name}:", has_lines=True)
             _show(arguments, each.desc, None)
         return Exit.OK
-    to = None if arguments.to is None else layout_for("destination", arguments.to) or arguments.to
-    _show(arguments, layout_for("source", arguments.layout) or arguments.layout, to)
+    _show(arguments, arguments.layout, arguments.to)
     return Exit.OK
 
 
-def _show(arguments: argparse.Namespace, layout: TensorDesc | str, to: TensorDesc | str | None) -> None:
+def _show(arguments: argparse.Namespace, layout: TensorDesc | str, to: str | None) -> None:
     """Draw one layout or one reorder, with derivations if they are asked for."""
     picture = show(layout, to, plane=arguments.plane)
     index = None if arguments.at is None else _index(arguments.at)

@@ -19,6 +19,7 @@ from restride.errors import DescriptorError
 from restride.files.writing import write_file
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import axis_order, is_permutation, laid_out
+from restride.layout.lines import layout_for
 from restride.layout.views import permute
 from restride.tensor.arrays import layout_of
 from restride.tensor.tensor import Tensor
@@ -36,10 +37,12 @@ def show(layout: Any, to: Any = None, *, plane: str | Sequence[SupportsIndex] | 
     these, those along the fastest axis have one colour: a pixel of NHWC, a row of NCHW. No device is needed.
 
     Args:
-        layout: a descriptor, its text, a tensor, or an array of numpy, torch or DLPack, whose strides are shown; the
-            offset of a numpy array is counted from the array that owns the memory.
-        to: another layout with the same sizes and element type, as in ``rs.reorder``; also a tag or a name. Elements
-            keep the colours of the first picture, which for "HWC->CHW" shows ``layout`` with its axes permuted.
+        layout: a descriptor, its text, a line of oneDNN, MLIR or HLO with one layout or one source, a tensor, or an
+            array of numpy, torch or DLPack, whose strides are shown; the offset of a numpy array is counted from the
+            array that owns the memory.
+        to: another layout with the same sizes and element type, as in ``rs.reorder``; also a tag, a name, or a line
+            with one layout or one destination. Elements keep the colours of the first picture, which for "HWC->CHW"
+            shows ``layout`` with its axes permuted.
         plane: the axes of rows and columns, such as (0, 1), or their letters in a tag or in ``restride show
             --explain``, such as "oi". Default: the blocked axes (o and i of OIhw16i16o), the fastest axes of tiles, or
             the last two. Grids for the other axes follow one another.
@@ -67,6 +70,8 @@ def show(layout: Any, to: Any = None, *, plane: str | Sequence[SupportsIndex] | 
     if to is None:
         return Drawing(src, None, None if plane is None else plane_of(src, plane))
     heading = ""
+    if isinstance(to, str):
+        to = layout_for("destination", to) or to
     if is_permutation(to):  # what is drawn of the source has other axes than what was typed
         heading = f"{src} to {to}"
         src = permute(src, axis_order(src, to))
@@ -79,6 +84,8 @@ def show(layout: Any, to: Any = None, *, plane: str | Sequence[SupportsIndex] | 
 def _desc_of(layout: Any) -> TensorDesc:
     if isinstance(layout, Tensor):
         return layout.desc
+    if isinstance(layout, str):
+        layout = layout_for("source", layout) or layout
     return as_desc(layout) if isinstance(layout, TensorDesc | str) else layout_of(layout)
 
 

@@ -14,6 +14,7 @@ from restride.dtypes.dtype import (
     as_dtype,
     as_number,
     cast,
+    dtype_here,
     is_torch_dtype,
 )
 from restride.dtypes.table import ELEMENT_TYPES, DTypeName, ElementKind, ElementType, NumpyName
@@ -37,5 +38,6 @@ __all__ = [
     "as_dtype",
     "as_number",
     "cast",
+    "dtype_here",
     "is_torch_dtype",
 ]

@@ -117,7 +117,7 @@ def as_dtype(value: Any) -> DType:
     except Exception:  # noqa: BLE001 - numpy raises six types of errors: TypeError, SyntaxError, ...
         numpy_type = None
     if numpy_type is None:
-        raise DescriptorError(f"unknown element type {value!r:.60}; {known}{_suggestion(value)}")
+        raise DescriptorError(f"unknown element type {value!r:.60}; {known}{dtype_here(value)}")
     if not numpy_type.isnative:
         raise DescriptorError(
             f"element type {numpy_type.str!r} is byte-swapped; elements must be in this machine's byte order: "
@@ -168,10 +168,14 @@ def is_torch_dtype(value: object) -> bool:
     return type(value).__module__ == "torch" and type(value).__name__ == "dtype"
 
 
-def _suggestion(value: object) -> str:
-    """The end of the error about an unknown type: restride's name if it is another library's, else the nearest name."""
+def dtype_here(value: object) -> str:
+    """The end of an error about an unknown type: restride's name if it is another library's, else the nearest name."""
     if not isinstance(value, str):
         return ""
+    if value.lower().startswith(("complex", "c64", "c128")):
+        return "; complex numbers are no elements here, their parts are: along an axis of size 2"
+    if value.lower() in ("s2", "s4", "u2", "u4", "int2", "int4", "uint2", "uint4"):
+        return "; integers have 8 bits or more here"
     here = _OTHERS.get(value) or _OTHERS.get(value.lower()) or (value.lower() if value.lower() in BY_NAME else None)
     return did_you_mean(value, BY_NAME) if here is None else f"; it is {here!r} here"
 

@@ -7,6 +7,7 @@
     MLIR     ( "memref<" | "tensor<" ) { number "x" } type [ "," layout ] [ "," memory space ] ">"
     layout   = "strided<[" strides "]" [ ", offset: " number ] ">" | "affine_map<(d0, d1) -> (d1, d0)>"
     HLO      name " = " shape opcode "(" [ shape ] operand { "," [ shape ] operand } ")" ...
+             | "(" shape { "," shape } ")"
 
 A shape is XLA's text of a layout, or several in parentheses. What a line says beside its layouts, such as attributes
 and times, is passed over; what would move elements and is not known here is refused by name.
@@ -368,7 +369,10 @@ def _space(scanner: Scanner) -> int:
 
 # HLO's instructions.
 
-_INSTRUCTION = re.compile(r"\s{0,99}(?:ROOT\s{1,9})?(%?[A-Za-z_][\w.\-]{0,255})\s{0,9}=\s{0,9}(?=\(|[a-z]\w{0,15}\[)")
+_INSTRUCTION = re.compile(
+    r"\s{0,99}(?:ROOT\s{1,9})?(%?[A-Za-z_][\w.\-]{0,255})\s{0,9}=\s{0,9}(?=\(|[a-z]\w{0,15}\[)"
+    r"|\s{0,99}(?=\({1,9}[a-z]\w{0,15}\[)"  # a tuple alone
+)
 _SHAPE = re.compile(r"([a-z]\w{0,15})\[([^\[\]]{0,999})\](\{[^{}]{0,999}\})?")
 _OPERAND = re.compile(r"\s{0,9}(%?[A-Za-z_][\w.\-]{0,255})?")
 
@@ -386,7 +390,7 @@ def _of_hlo(line: str) -> Iterator[Found]:
     _require_few(len(results) + len(operands))
     for shape in results:
         if shape is not None:
-            yield _shape_of_hlo(shape, start[1], "destination")
+            yield _shape_of_hlo(shape, start[1] or "element", "destination")
     for shape in operands:
         named = _OPERAND.match(text, shape.end())
         yield _shape_of_hlo(shape, (named and named[1]) or "operand", "source")

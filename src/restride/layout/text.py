@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterable
 from string import ascii_lowercase
 from typing import Any, NamedTuple, NoReturn, TypedDict, TypeVar
 
-from restride.dtypes import BY_NAME, DTYPES
+from restride.dtypes import BY_NAME, DTYPES, dtype_here
 from restride.errors import DescriptorError, UnsupportedError
 
 COMBINED = -1
@@ -52,6 +52,9 @@ MAX_AXES = len(ascii_lowercase)
 _NUMBER = re.compile("0|-?[1-9][0-9]*")
 _VALUE = re.compile(r"nan|-?inf|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _NAME = re.compile("[A-Za-z0-9_]+")
+
+_LINE = re.compile(r".*((memref|tensor)<|:blocked:)|\s*((ROOT )?\S+ = \(*|\(+)[a-z]\w*\[")
+"""How lines begin that ``restride.layout.lines`` reads, and that are no descriptors."""
 
 _REFUSED = {
     "D": "dimension level types D(..)",
@@ -126,11 +129,14 @@ def parse_parts(text: str) -> DescParts:
     """
     scanner = Scanner(text)
     at = scanner.here()
+    if _LINE.match(text):
+        hint = "; rs.show and restride show draw the layouts in lines of oneDNN, MLIR and HLO"
+        scanner.fail("expected an element type such as 'f32'", at, hint)
     name = scanner.name("an element type such as 'f32'")
     if name not in BY_NAME and scanner.is_at_end():
         scanner.fail("expected an element type and sizes, as in 'f32[2,16,4,4]:nChw16c' or 'f32[3,5]{0,1}',", at)
     if name not in BY_NAME:
-        scanner.fail(f"unknown element type {cut(name)} (known: {', '.join(DTYPES)})", at)
+        scanner.fail(f"unknown element type {cut(name)} (known: {', '.join(DTYPES)})", at, dtype_here(name))
     parts = _parse_array(scanner, BY_NAME[name].name)
     if not scanner.is_at_end():
         scanner.fail("expected the end of the text")
@@ -488,11 +494,11 @@ class Scanner:
         """Integers between brackets."""
         return self.enclosed(brackets, lambda: self.number(meaning), meaning, plural)
 
-    def fail(self, rule: str, at: int | None = None) -> NoReturn:
-        """Raise a DescriptorError with the rule, the position ``at`` (None: here), the text there, and the text."""
+    def fail(self, rule: str, at: int | None = None, hint: str = "") -> NoReturn:
+        """Raise a DescriptorError: the rule, the position ``at`` (None: here), the text there, the text, and a hint."""
         position = self.here() if at is None else at
         here = f"found {cut(self.text[position:])}" if position < len(self.text) else "the text ends"
-        raise DescriptorError(f"{rule} at character {position + 1} of {cut(self.text)}: {here}")
+        raise DescriptorError(f"{rule} at character {position + 1} of {cut(self.text)}: {here}{hint}")
 
 
 def cut(text: str) -> str:
