@@ -49,8 +49,8 @@ docs: ## build the site with its gallery and notebooks into build/docs, and chec
 	@$(PYTHON_BIN) -m pip --disable-pip-version-check install --quiet --group docs
 	$(PYTHON_BIN) tools/build_docs.py
 
-lint: ## ruff and mypy --strict
-	@$(SETUP) test
+lint: ## install what is missing for ruff and mypy, without the test tools, and run them: ruff check, ruff format --check, mypy --strict
+	@$(SETUP) lint
 	$(PYTHON_BIN) -m ruff check
 	$(PYTHON_BIN) -m ruff format --check
 	$(PYTHON_BIN) -m mypy

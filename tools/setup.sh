@@ -3,6 +3,7 @@
 #
 #   bash tools/setup.sh demo    Vulkan loader and drivers, .venv with restride, shaders
 #   bash tools/setup.sh lab     also restride-lab, of the folder lab/, and its shaders
+#   bash tools/setup.sh lint    the same as demo, and ruff and mypy
 #   bash tools/setup.sh test    the same as demo, and the test tools, validation layers, glslang and spirv-tools
 #
 # System packages come through apt where this is Debian or Ubuntu and root or passwordless sudo is there; elsewhere
@@ -172,6 +173,7 @@ install_package() {
     build_requirements >.cache/build-requirements.txt
     step "installing the build tools into $VENV" "${pip[@]}" install 'pip>=25.1' -r .cache/build-requirements.txt
     case "$LEVEL" in
+    lint) more=(--group lint) ;;
     lab) more=(-e ./lab) ;;
     test) more=(--group dev) ;;
     esac
@@ -179,7 +181,7 @@ install_package() {
     echo "$fingerprint" >"$STAMP"
 }
 
-case "$LEVEL" in demo | lab | test) ;; *) fail "usage: bash tools/setup.sh demo|lab|test" ;; esac
+case "$LEVEL" in demo | lint | lab | test) ;; *) fail "usage: bash tools/setup.sh demo|lint|lab|test" ;; esac
 
 make_venv
 if has_apt; then
