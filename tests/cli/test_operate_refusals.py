@@ -102,7 +102,10 @@ def folder(tmp_path, monkeypatch):
             "yuv frames.npy y.npy --sizes 8 10",
             "--sizes 8 10 says how frames lie in a .bin file: leave it out, frames.npy says itself",
         ),
-        ("yuv frames.bin y.npy --sizes 8 10 --desc u8[24,10]", "frames lie in a .bin file: leave it out, --desc says that already"),
+        (
+            "yuv frames.bin y.npy --sizes 8 10 --desc u8[24,10]",
+            "frames lie in a .bin file: leave it out, --desc says that already",
+        ),
     ],
 )
 def test_what_is_refused_before_a_device_opens(words, message, folder, restride):
