@@ -5,8 +5,8 @@
  *   RESTRIDE_FAULT=twice    a dispatch runs twice
  *   RESTRIDE_FAULT=flip     the lowest bit of the first byte that a dispatch may write is flipped afterwards
  *
- * RESTRIDE_FAULT=flip:20 does so once in 20 submissions that have a dispatch, the 20th, 40th, ...; without a number, in each; drop
- * and twice ignore the number.
+ * RESTRIDE_FAULT=flip:20 does so once in 20 submissions that have a dispatch, the 20th, 40th, ...; without a number, in each; so
+ * does stale. drop and twice take no number.
  * What a dispatch may write is binding 1 of its descriptor set: binding 0 is the source, as in all kernels here. The layer
  * serves one device at a time. It finds command buffers, buffers and sets in tables of fixed size; a full one forgets its
  * oldest entry, whose dispatch then stays without a fault.

@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 LAYER = "VK_LAYER_RESTRIDE_faulty_driver"
 
+_FAULTS = "drop|twice|stale[:N]|flip[:N]"
+
 _SOURCE = Path(__file__).with_suffix(".c")
 
 
@@ -40,21 +42,29 @@ def build(folder: Path) -> None:
     (folder / "faulty_driver.json").write_text(json.dumps(manifest), encoding="utf-8")
 
 
-def environment(folder: Path, fault: str) -> Mapping[str, str]:
-    """Variables that load the layer that ``build`` left in ``folder``, with a fault that its source names."""
-    return {"VK_LAYER_PATH": str(folder), "VK_INSTANCE_LAYERS": LAYER, "RESTRIDE_FAULT": fault}
+def environment(folder: Path, fault: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables ``base`` with the layer that ``build`` left in ``folder``, and a fault that its source names.
+
+    The layer comes after those that ``base`` enables, next to the driver. The layers of the system are still found.
+    """
+    folders = "VK_LAYER_PATH" if base.get("VK_LAYER_PATH") else "VK_ADD_LAYER_PATH"  # the loader reads only one of them
+    added = {folders: str(folder), "VK_INSTANCE_LAYERS": LAYER}
+    joined = {name: os.pathsep.join(filter(None, (base.get(name), value))) for name, value in added.items()}
+    return {**base, **joined, "RESTRIDE_FAULT": fault}
 
 
 def main(arguments: Sequence[str]) -> None:
     """Become the command, with the fault."""
-    if len(arguments) < 2 or not re.fullmatch("(drop|stale|twice|flip)(:[1-9][0-9]*)?", arguments[0]):
-        sys.exit(f"usage: faulty_driver.py drop|stale|twice|flip[:N] COMMAND ...\n{__doc__}")
+    if len(arguments) < 2:
+        sys.exit(f"usage: faulty_driver.py {_FAULTS} COMMAND ...\n{__doc__}")
     fault, *command = arguments
+    if not re.fullmatch("drop|twice|(stale|flip)(:[1-9][0-9]*)?", fault):
+        sys.exit(f"fault {fault!r} is unknown; known: {_FAULTS}, where :N is once in N submissions")
     folder = ROOT / ".cache" / "faulty_driver"
     folder.mkdir(parents=True, exist_ok=True)
     build(folder)
     try:
-        os.execvpe(command[0], command, {**os.environ, **environment(folder, fault)})
+        os.execvpe(command[0], command, environment(folder, fault))
     except OSError as error:
         sys.exit(f"{command[0]}: {error.strerror}")
 

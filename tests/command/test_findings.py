@@ -52,6 +52,11 @@ def test_doctor_names_the_variable_that_hides_the_validation_layer(monkeypatch):
     assert hidden.status == "optional"
     assert hidden.detail.endswith("VK_LOADER_LAYERS_DISABLE is '~all~'")
     monkeypatch.delenv("VK_LOADER_LAYERS_DISABLE")
+    monkeypatch.setenv("VK_LAYER_PATH", "/mine")
+    hidden = findings._validation_layer()
+    assert hidden.detail.endswith("it is not in VK_LAYER_PATH ('/mine'), and the loader looks nowhere else")
+    assert hidden.fix.startswith("use VK_ADD_LAYER_PATH, or install it")
+    monkeypatch.delenv("VK_LAYER_PATH")
     assert "install it" in findings._validation_layer().fix
 
 

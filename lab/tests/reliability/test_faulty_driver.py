@@ -1,6 +1,5 @@
 """A driver with one fault: cases find it, it is reduced and exported, and a C program without restride shows it."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -11,6 +10,8 @@ import faulty_driver
 import pytest
 from support.process import captured
 
+from restride.runtime.instance import layer_names
+from restride.runtime.loader import VALIDATION_LAYER
 from restride_conformance import Case
 
 pytestmark = [
@@ -37,7 +38,7 @@ def layer(tmp_path_factory) -> Path:
 
 def restride_test(layer: Path, fault: str, *words: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "restride", "test", *map(str, words)]
-    return captured(command, env={**os.environ, **faulty_driver.environment(layer, fault)})
+    return captured(command, env=faulty_driver.environment(layer, fault))
 
 
 def failed(layer: Path, fault: str) -> list[str]:
@@ -65,7 +66,7 @@ def test_a_fault_is_reduced_and_exported(layer, tmp_path):
     folder = tmp_path / Case.parse(line).name
     assert captured(["make", "-C", folder]).returncode == 0
     for fault, code in (("none", 0), ("drop", 1)):
-        environment = {**os.environ, **faulty_driver.environment(layer, fault)}
+        environment = faulty_driver.environment(layer, fault)
         assert captured([folder / "repro", folder], env=environment).returncode == code
 
 
@@ -78,11 +79,40 @@ def test_an_exported_program_counts_the_results_of_a_fault_that_comes_and_goes(l
     assert "100 replays, distinct results: 2\n  95 times that of replay 1\n  5 times that of replay 20\n" in done.stdout
 
 
-@pytest.mark.parametrize("words", [(), ("drop",), ("dropp", "true"), ("flip:0", "true"), ("drop", "/nowhere")])
-def test_a_command_without_a_known_fault_does_not_run(words):
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ((), "usage: faulty_driver.py drop|twice|stale[:N]|flip[:N] COMMAND"),
+        (("drop",), "usage: faulty_driver.py drop"),
+        (("dropp", "true"), "fault 'dropp' is unknown; known: drop|twice|stale[:N]|flip[:N], where :N is once in N"),
+        (("flip:0", "true"), "fault 'flip:0' is unknown"),
+        (("drop:20", "true"), "fault 'drop:20' is unknown"),
+        (("twice:20", "true"), "fault 'twice:20' is unknown"),
+        (("drop", "/nowhere"), "/nowhere: No such"),
+    ],
+)
+def test_a_command_without_a_known_fault_does_not_run(words, error):
     done = captured([sys.executable, faulty_driver.__file__, *words])
     assert done.returncode == 1
-    assert done.stderr.startswith(("usage: faulty_driver.py drop|stale|twice|flip[:N] COMMAND", "/nowhere: No such"))
+    assert done.stderr.startswith(error)
+
+
+def test_the_layer_comes_after_those_of_the_user():
+    folder = Path("/layer")
+    added = faulty_driver.environment(folder, "drop", {"VK_ADD_LAYER_PATH": "/mine", "VK_INSTANCE_LAYERS": "A:B"})
+    assert added["VK_ADD_LAYER_PATH"] == "/mine:/layer"
+    assert added["VK_INSTANCE_LAYERS"] == f"A:B:{faulty_driver.LAYER}"
+    replaced = faulty_driver.environment(folder, "drop", {"VK_LAYER_PATH": "/mine"})
+    assert replaced["VK_LAYER_PATH"] == "/mine:/layer"
+    assert "VK_ADD_LAYER_PATH" not in replaced
+
+
+def test_a_fault_shows_under_the_validation_layer_too(layer):
+    if VALIDATION_LAYER not in layer_names():
+        pytest.skip("no validation layer")
+    done = restride_test(layer, "drop", "--repro", CASES[0], "--validate", "core")
+    assert done.returncode == 1, done.stderr
+    assert f"FAILED        {CASES[0]}" in done.stdout
 
 
 @pytest.mark.parametrize(("way", "right"), [("--repeat", "58 of 60 repetitions"), ("--replay", "57 of 60 replays")])

@@ -210,6 +210,10 @@ def _validation_layer() -> Finding:
         # The loader does not list a layer that the variable disables, so it may be installed.
         fix = "unset it to see whether the layer is installed"
         return Finding("optional", "validation layer", f"{user}; VK_LOADER_LAYERS_DISABLE is {disabled!r}", fix)
+    if folders := os.environ.get("VK_LAYER_PATH"):
+        fix = f"use VK_ADD_LAYER_PATH, or {INSTALL_VALIDATION_LAYER}"
+        detail = f"{user}; it is not in VK_LAYER_PATH ({folders!r}), and the loader looks nowhere else"
+        return Finding("optional", "validation layer", detail, fix)
     return Finding("optional", "validation layer", user, INSTALL_VALIDATION_LAYER)
 
 

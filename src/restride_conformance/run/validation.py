@@ -89,10 +89,14 @@ class Layer:
             ) from error
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
-        """A copy of the variables ``base``, changed so that a process with them runs under the layer."""
+        """A copy of the variables ``base``, changed so that a process with them runs under the layer.
+
+        The layer comes first, next to the program; layers that ``base`` enables come after it, as a part of the driver.
+        """
+        layers = [VALIDATION_LAYER, *filter(None, base.get("VK_INSTANCE_LAYERS", "").split(os.pathsep))]
         return {
             **{name: value for name, value in base.items() if name != "VK_LOADER_LAYERS_DISABLE"},
-            "VK_INSTANCE_LAYERS": VALIDATION_LAYER,
+            "VK_INSTANCE_LAYERS": os.pathsep.join(dict.fromkeys(layers)),
             "VK_LAYER_SETTINGS_PATH": self._folder.name,
             **_ENVIRONMENT.get(self._profile, {}),
         }
@@ -103,10 +107,14 @@ class Layer:
         Raises:
             DeviceNotFound: the loader did not find the layer.
         """
-        if not self._log.exists():
+        if self._log.exists():
+            return
+        if folders := os.environ.get("VK_LAYER_PATH"):
             raise DeviceNotFound(
-                f"the validation layer {VALIDATION_LAYER} is not installed; {INSTALL_VALIDATION_LAYER}"
+                f"the validation layer {VALIDATION_LAYER} is not in VK_LAYER_PATH ({folders!r}), and the loader looks "
+                f"nowhere else: use VK_ADD_LAYER_PATH, or {INSTALL_VALIDATION_LAYER}"
             )
+        raise DeviceNotFound(f"the validation layer {VALIDATION_LAYER} is not installed; {INSTALL_VALIDATION_LAYER}")
 
     def messages(self) -> list[str]:
         """The messages of the layer since the last call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import get_args
 
@@ -112,6 +113,18 @@ def test_the_environment_turns_the_layer_on(profile):
     }.items():
         assert {text in settings for text in said} == {profile in profiles}
     assert not Path(variables["VK_LAYER_SETTINGS_PATH"]).exists()
+
+
+def test_the_layers_that_the_user_enables_stay_on_below_the_layer(layer):
+    for enabled in ("MINE:OTHER", f"MINE:{VALIDATION_LAYER}:OTHER"):
+        variables = layer.environment({"VK_INSTANCE_LAYERS": enabled.replace(":", os.pathsep)})
+        assert variables["VK_INSTANCE_LAYERS"].split(os.pathsep) == [VALIDATION_LAYER, "MINE", "OTHER"]
+
+
+def test_a_layer_that_a_variable_hides_is_not_called_uninstalled(layer, monkeypatch):
+    monkeypatch.setenv("VK_LAYER_PATH", "/mine")
+    with pytest.raises(DeviceNotFound, match=r"is not in VK_LAYER_PATH \('/mine'\), and the loader looks nowhere else"):
+        layer.require_running()
 
 
 def test_a_process_without_the_layer_is_told_from_a_clean_one(layer):
