@@ -86,9 +86,6 @@ class Choice:
         if self._failed:
             failed = set(self._failed)
             chosen = tuple(case for case in chosen if case in failed)
-        elif self._repro or any(text is not None for text in self._texts.values()):
-            for case in chosen:
-                _require_valid(case)
         yield "--lf", chosen
         if arguments.gtest_list_tests or arguments.gtest_filter is not None:
             chosen = gtest.chosen(chosen, "*" if arguments.gtest_filter is None else arguments.gtest_filter)
@@ -96,9 +93,11 @@ class Choice:
         yield f"--shard {arguments.shard}", select(chosen, shard=self._shard)
 
     def _named(self, limits: Limits) -> list[Case]:
+        for case in self._repro:
+            _require_valid(case)
         cases = list(self._repro)
         for name, text in self._texts.items():
-            cases += catalogue(name, limits) if text is None else read_cases(text, name, limits)
+            cases += catalogue(name, limits) if text is None else read_cases(text, name, limits, _require_valid)
         return cases
 
 
@@ -107,7 +106,9 @@ def _require_valid(case: Case) -> None:
     try:
         require_valid(case)
     except DescriptorError as error:
-        raise UsageError(f"there is no such case as {str(case)!r}: {error}") from error
+        # The descriptor that the error adds may be one that the check made up, and the case has its own.
+        why = str(error).replace(f", for {error.desc}", "")
+        raise UsageError(f"there is no such case as {str(case)!r}: {why}") from error
 
 
 def _text(name: str) -> str:

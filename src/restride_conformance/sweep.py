@@ -70,20 +70,23 @@ _DOLLAR = re.compile(rf"\$(?:({_NAME})|\()?")
 Names = dict[str, str]
 
 
-def read_cases(text: str, name: str = "cases", limits: Limits | None = None) -> tuple[Case, ...]:
+def read_cases(
+    text: str, name: str = "cases", limits: Limits | None = None, check: Callable[[Case], None] | None = None
+) -> tuple[Case, ...]:
     """Read the cases of a case file, in order.
 
     Args:
         text: the content of the file.
         name: the file's name in error messages.
         limits: the device limits that MAX_BINDING and MAX_GROUPS come from; default: ``Limits()``.
+        check: called with each case; its errors get the name and the line's number too.
 
     Raises:
         DescriptorError: a line is neither a case, a loop nor a ``let``, or there are too many; the message begins with
             ``name`` and the line's number.
         UnsupportedError: a descriptor that this version does not read.
     """
-    return tuple(_File(name, limits or Limits()).cases(text))
+    return tuple(_File(name, limits or Limits(), check).cases(text))
 
 
 def catalogue(name: str = "ci", limits: Limits | None = None) -> tuple[Case, ...]:
@@ -124,6 +127,7 @@ class _File:
 
     name: str
     limits: Limits
+    check: Callable[[Case], None] | None = None
     work: int = 0
     cases_read: int = 0
 
@@ -175,7 +179,10 @@ class _File:
         self.cases_read += 1
         if self.cases_read > MAX_CASES:
             raise DescriptorError(f"more than {MAX_CASES:,} cases")
-        return Case.parse(line)
+        case = Case.parse(line)
+        if self.check is not None:
+            self.check(case)
+        return case
 
     def count(self, characters: int) -> None:
         self.work += characters
