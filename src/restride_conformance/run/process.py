@@ -6,6 +6,7 @@ import faulthandler
 import json
 import os
 import queue
+import re
 import shlex
 import signal
 import subprocess
@@ -108,7 +109,10 @@ class JsonProcess:
         except queue.Empty:
             raise WorkerDied(Verdict.TIMEOUT, late) from None
         if not line.endswith(b"\n"):
+            is_late = time.monotonic() >= deadline
             self.wait(_DYING)
+            if is_late or self._ended_itself():
+                raise WorkerDied(Verdict.TIMEOUT, late)
             raise WorkerDied(Verdict.CRASHED, self.end_message())
         try:
             answer: dict[str, Any] = json.loads(line)
@@ -145,6 +149,13 @@ class JsonProcess:
         code = self._process.returncode
         end = "does not end" if code is None else ending(code)
         return "\n".join([f"the worker {end}", *self._last_words()])
+
+    def _ended_itself(self) -> bool:
+        """True if faulthandler ended the process at its own limit, before a parent that is short of time noticed."""
+        if self._process.returncode != 1:
+            return False
+        self._readers[1][0].join(_READING)
+        return re.search(rb"^Timeout \(\d+:\d\d:\d\d", self._stderr_tail, re.MULTILINE) is not None
 
     def _last_words(self) -> list[str]:
         """The last lines on stderr, or those around the start of faulthandler's report if there is one."""
