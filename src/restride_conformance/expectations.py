@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from restride.command.files import named_errors, read_bounded, write_whole
-from restride.command.process import UsageError
+from restride.command.process import UsageError, tell
 from restride.errors import DescriptorError
 from restride.files.writing import require_unlinked, require_writable
 from restride.layout.text import cut
@@ -137,7 +137,7 @@ def require_free(folder: Path, *, force: bool) -> None:
 
 
 def write_expectations(folder: Path, outcomes: Collection[Outcome]) -> None:
-    """Write ``fails.txt`` and ``flakes.txt`` such that a run with the same outcomes has expected ones only.
+    """Write ``fails.txt`` and ``flakes.txt``, and say so: a run with the same outcomes has expected ones only.
 
     Raises:
         UsageError: a file cannot be written.
@@ -153,3 +153,4 @@ def write_expectations(folder: Path, outcomes: Collection[Outcome]) -> None:
         (FLAKES, "# Cases that are known to vary: regular expressions of names.", flakes),
     ):
         write_whole(folder / name, "".join(f"{line}\n" for line in [head, *lines]).encode())
+        tell(f"wrote {folder / name}")

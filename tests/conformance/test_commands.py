@@ -106,7 +106,8 @@ def test_the_reduced_case_leads_its_report_and_is_exported(capsys, tmp_path, pla
     lines = out.partition(f"\nFAILED {WRONG}\n")[2].splitlines()
     assert lines[0] == f"    reduced to {reduced}"
     assert lines[1].startswith(f"    restride test --repro '{reduced}'")
-    assert "elements are wrong" in lines[2]
+    assert lines[2] == "    before it was reduced:"
+    assert "elements are wrong" in lines[3]
     assert f"exported {tmp_path / 'bugs' / reduced.name}\n" in err
     assert outcome["exported"] == Case.parse(WRONG).name
     kept = json.loads((tmp_path / "bugs" / reduced.name / "case.json").read_text())
@@ -115,7 +116,9 @@ def test_the_reduced_case_leads_its_report_and_is_exported(capsys, tmp_path, pla
 
 @pytest.mark.usefixtures("wrong")
 def test_what_is_expected_to_fail_is_not_reduced(capsys, tmp_path):
-    assert restride_test(capsys, "--repro", WRONG, "--write-expectations", tmp_path)[0] == 1
+    code, _, err = restride_test(capsys, "--repro", WRONG, "--write-expectations", tmp_path)
+    assert code == 1
+    assert err.endswith(f"restride: wrote {tmp_path / 'fails.txt'}\nrestride: wrote {tmp_path / 'flakes.txt'}\n")
     code, out, _ = restride_test(capsys, "--repro", WRONG, "--reduce", "--expect", tmp_path)
     assert (code, "of 200 trials" in out) == (0, False)
 

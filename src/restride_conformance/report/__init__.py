@@ -109,10 +109,11 @@ class Record:
         return self.target.repro(outcome.case, self.options["mode"])
 
     def lead(self, outcome: Outcome) -> tuple[str, ...]:
-        """What stands before the message of a test's outcome: the reduced case and the command that runs it, if any."""
+        """Lines before the message of a test's outcome, if it was reduced: that case and the command that runs it."""
         if not outcome.reduced:
             return ()
-        return f"reduced to {outcome.reduced}", self.target.repro(outcome.reduced, self.options["mode"])
+        repro = self.target.repro(outcome.reduced, self.options["mode"])
+        return f"reduced to {outcome.reduced}", repro, "before it was reduced:"
 
     @property
     def worst(self) -> Verdict | None:

@@ -141,8 +141,9 @@ def _details(record: Record, outcome: Outcome, *, is_open: bool) -> str:
     """An outcome with its reduced case, its message, the command that reruns it, and its pictures."""
     parts = []
     if lead := record.lead(outcome):
-        reduced, command = map(text_in_page, lead)
+        reduced, command, before = map(text_in_page, lead)
         parts.append(f'<pre class="message">{reduced}</pre><pre class="repro"><code>{command}</code></pre>')
+        parts.append(f'<pre class="message">{before}</pre>')
     parts += [f'<pre class="message">{text_in_page(outcome.reason)}</pre>'] if outcome.reason else []
     if record.kind == "test":
         parts.append(f'<pre class="repro"><code>{text_in_page(record.repro(outcome))}</code></pre>')

@@ -91,7 +91,7 @@ def test_the_reduced_case_comes_before_the_message(path):
     reduced, command, *others = said.text.splitlines()
     assert reduced == f"reduced to {given.reduced}"
     assert f"--repro '{given.reduced}'" in command
-    assert others == ["2 of 6", example().repro(given)]
+    assert others == ["before it was reduced:", "2 of 6", example().repro(given)]
 
 
 def test_a_run_that_was_broken_off_says_why(path):
