@@ -24,6 +24,7 @@ from restride.command.processor import cpu_model
 from restride.errors import Message, warn_caller
 from restride.reference.comparison import compare_bits, compare_limits
 from restride.runtime import RUNTIMES
+from restride.runtime.manifests import DRIVER_VARIABLES, drivers
 
 NO_DRIVER = {"VK_DRIVER_FILES": "/nowhere/none.json", "VK_ICD_FILENAMES": "/nowhere/none.json"}
 
@@ -283,6 +284,18 @@ def test_doctor_where_all_is_well(vulkan_device):
     assert findings["runtime vulkan"]["status"] == "ok"
     assert vulkan_device.info.name in findings["device 0"]["detail"] + findings["runtime vulkan"]["detail"]
     assert "vulkan, works" in error
+
+
+def test_devices_of_one_driver(tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.json").write_text('{"ICD": {"library_path": "libmine.so"}}')
+    for variable in DRIVER_VARIABLES:
+        monkeypatch.setenv(variable, "another")
+    listed = []
+    monkeypatch.setattr("restride.cli.devices.list_devices", lambda: listed.append(drivers()) or [])
+    assert main(["devices", "--driver", str(tmp_path / "mine.json")]) == 0
+    assert [file.path for file in listed[0]] == [tmp_path / "mine.json"]
+    capsys.readouterr()
+    assert refused(capsys, "devices", "--driver", "nosuch")[0] == 4
 
 
 def test_devices_table_and_json(capsys, vulkan_device):

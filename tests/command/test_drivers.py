@@ -125,9 +125,13 @@ def test_a_file_that_is_no_manifest_is_a_usage_error(tmp_path, content, reason):
 
 
 @pytest.mark.parametrize("name", ["no such driver", "lavapip", "/nowhere/x.json"])
-def test_a_name_that_no_driver_has_lists_those_there_are(name):
-    with pytest.raises(DeviceNotFound, match="lavapipe, swiftshader"):
-        driver_file(name)
+def test_a_name_that_no_driver_has_lists_those_there_are(place, name):
+    for files in ("there is none", "lvp_icd.json", "lvp_icd.json, radeon_icd.json"):
+        with pytest.raises(DeviceNotFound) as raised:
+            driver_file(name)
+        here = f"no driver here has this text in its name ({files})"
+        assert str(raised.value) == f"driver {name!r} is no file, {here}, and it is not lavapipe or swiftshader"
+        write(place / ("radeon_icd.json" if "lvp" in files else "lvp_icd.json"))
 
 
 @pytest.mark.parametrize("name", ["", ".", "/dev/zero", "a\0b", "x" * 5000])

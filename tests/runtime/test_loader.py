@@ -1,5 +1,6 @@
 """Without driver, loader or cffi it is said what to install; results are checked; structs own what they point to."""
 
+import json
 import shutil
 import sys
 
@@ -30,6 +31,31 @@ def test_no_driver_says_what_to_install():
     for line in lines:
         assert "apt install mesa-vulkan-drivers" in line
         assert "VK_DRIVER_FILES" in line
+
+
+@pytest.mark.parametrize("answer", ["_enumerate_all = lambda *_: ()", "_enumerate_all = fail"])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_driver_without_a_device_is_not_called_uninstalled(tmp_path, answer, is_named):
+    library, manifest = tmp_path / "libradeon.so", tmp_path / "radeon.json"
+    library.touch()
+    manifest.write_text(json.dumps({"ICD": {"library_path": str(library)}}))
+    out = passes(
+        f"""
+        import os
+        from restride.runtime import instance
+        def fail(*_):
+            raise DeviceError("vkEnumeratePhysicalDevices failed with VK_ERROR_INITIALIZATION_FAILED")
+        instance.instance()
+        instance.{answer}
+        os.environ |= {{"VK_DRIVER_FILES": {str(manifest)!r} if {is_named} else "", "VK_ICD_FILENAMES": ""}}
+        try:
+            instance.physical_devices()
+        except DeviceNotFound as error:
+            print(error)
+        """,
+    )
+    named = f"the driver of VK_DRIVER_FILES ({str(manifest)!r}) loads and finds no device of its kind\n"
+    assert out == named if is_named else out.startswith("the Vulkan loader finds no device; ")
 
 
 def test_every_result_of_the_driver_is_checked():

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from dataclasses import asdict
 
+from restride.command.drivers import driver_file
 from restride.command.parser import Commands, add_command
 from restride.command.process import Exit, say, tell
 from restride.command.processor import cpu_model
 from restride.drawing.explain import columns
 from restride.errors import DeviceNotFound
 from restride.runtime import DeviceInfo, choose, list_devices
+from restride.runtime.manifests import DRIVER_VARIABLES
 
 _DESCRIPTION = """\
 Lists the Vulkan devices of this machine. * marks the default: what RESTRIDE_DEVICE names (an index, or part of a name),
@@ -22,17 +25,22 @@ line. "left" is what all processes leave of the memory, where the driver says so
 examples:
   restride devices
   RESTRIDE_DEVICE=llvmpipe restride devices     is * where you expect it?
+  restride devices --driver swiftshader
   restride devices --json"""
 
 
 def add_commands(commands: Commands) -> None:
     """Add ``devices``."""
     parser = add_command(commands, "devices", _DESCRIPTION, run)
+    text = "lavapipe, swiftshader, an ICD manifest, or part of an installed one's name: only its devices"
+    parser.add_argument("--driver", metavar="DRIVER", help=text)
     parser.add_argument("--json", action="store_true", help="a JSON list with limits, instead of a table")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the devices."""
+    if arguments.driver is not None:
+        os.environ.update(dict.fromkeys(DRIVER_VARIABLES, str(driver_file(arguments.driver))))
     devices = list_devices()
     chosen = _default_index(devices)
     if arguments.json:

@@ -65,8 +65,9 @@ def _file_or_installed(name: str, environment: Mapping[str, str]) -> Path:
     usable = [file for file in installed("icd.d", environment) if not read_driver(file).problem]
     matching = [file for file in usable if name and name.casefold() in file.name.casefold()]
     if not matching:
-        known = ", ".join([*_INSTALL, *(file.name for file in usable)])
-        raise DeviceNotFound(f"driver {name!r} is no file, and no driver here has this text in its name: {known}")
+        installed_files = ", ".join(file.name for file in usable) or "there is none"
+        here = f"no driver here has this text in its name ({installed_files})"
+        raise DeviceNotFound(f"driver {name!r} is no file, {here}, and it is not {' or '.join(_INSTALL)}")
     # Of intel_icd and intel_hasvk_icd, the driver with the shorter name is for current devices.
     return min(matching, key=lambda file: (_is_for_another_machine(file), len(_driver(file)))).absolute()
 

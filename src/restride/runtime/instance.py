@@ -25,7 +25,7 @@ from restride.runtime.loader import (
     require_handle,
     struct,
 )
-from restride.runtime.manifests import no_driver, require_harmless
+from restride.runtime.manifests import no_device, no_driver, require_harmless
 
 API_VERSION = (1 << 22) | (1 << 12)
 """Vulkan 1.1, which is all that restride requires."""
@@ -252,9 +252,14 @@ def physical_devices() -> list[PhysicalDevice]:
     """Every physical device, in the driver's order, with the facts that the Vulkan runtime needs."""
     vk, owner = instance().vk, instance().handle
     with _starting():
-        handles = _enumerate_all(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner)
-        if not len(handles):
-            raise no_driver("the Vulkan loader finds no device")
+        try:
+            handles = _enumerate_all(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner)
+        except DeviceError as error:
+            if "VK_ERROR_INITIALIZATION_FAILED" not in str(error):
+                raise
+            handles = ()  # the answer of loaders where each driver has started and has no device
+        if not handles:
+            raise no_device()
     return [_describe(vk, index, handle) for index, handle in enumerate(handles)]
 
 

@@ -116,6 +116,16 @@ def no_driver(why: str) -> DeviceNotFound:
     return DeviceNotFound(f"{why}; {', or '.join(advice)}")
 
 
+def no_device() -> DeviceNotFound:
+    """The error where a driver starts and finds no device."""
+    variable = driver_variable()
+    if variable and not any(file.problem for file in drivers()):
+        return DeviceNotFound(
+            f"the driver of {variable} ({os.environ[variable]!r}) loads and finds no device of its kind"
+        )
+    return no_driver("the Vulkan loader finds no device")
+
+
 def _named_problems(files: list[Manifest]) -> str:
     more = f", and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
     return ", ".join(f"{file.path} {file.problem}" for file in files[:_SHOWN]) + more

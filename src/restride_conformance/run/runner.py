@@ -19,6 +19,7 @@ import numpy as np
 from restride import errors
 from restride.errors import DeviceError, RestrideError
 from restride.runtime.loader import VALIDATION_LAYER
+from restride.runtime.manifests import DRIVER_VARIABLES
 from restride_conformance.case import Case
 from restride_conformance.record import Aftermath, Host, Outcome, RunMode, Target, Verdict, worst
 from restride_conformance.run.groups import in_groups
@@ -297,7 +298,7 @@ def _environment(target: Target, layer: Layer | None) -> dict[str, str]:
     variables = inherited()
     if target.driver is not None:
         # Loaders before 1.3.207 know only VK_ICD_FILENAMES.
-        variables |= {"VK_DRIVER_FILES": target.driver, "VK_ICD_FILENAMES": target.driver}
+        variables |= dict.fromkeys(DRIVER_VARIABLES, target.driver)
     if layer is not None:
         return layer.environment(variables)
     if target.runtime == "kompute":
