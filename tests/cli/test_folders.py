@@ -43,7 +43,6 @@ def written(inputs, output):
         ("in/[b-z].npy", "out", ["in/b.npy out/b.npy"]),
         ("in/**/d.npy", "out", ["in/sub/d.npy out/d.npy"]),
         ("*/b.npy", "new", None),
-        ("none.npy", "b.npy", ["none.npy b.npy"]),  # reading it says that it is not there
     ],
 )
 def test_inputs_and_outputs(inputs, output, expected):
@@ -86,7 +85,9 @@ def test_a_name_of_brackets_is_a_file_before_it_is_a_pattern(tmp_path):
             "in/*.tif: there is no file whose name ends in .npy, .png, .jpg, .jpeg, .webp, .bmp, .tif,",
         ),
         ("in/*.txt", "new", "in/*.txt: there is no file whose name ends in"),
+        ("none", "small", "cannot read none: no such file"),  # a folder that is not there, not the missing OUT
         ("in/a.npy none.npy", "new", "cannot read none.npy: no such file"),
+        ("in/a.npy none.npy", "new.npy", "cannot read none.npy: no such file"),
         ("in/a.npy in/notes.txt", "new", "in/notes.txt: the name must end in .npy, .png,"),
         ("in/a.npy", "new", "new is no folder here, and the name of a file must end in .npy, .png, .jpg, .jpeg, .bin"),
         ("in/a.npy", "new.gif", "new.gif: the name must end in .npy, .png, .jpg, .jpeg, .bin"),

@@ -43,6 +43,8 @@ def outputs_of(
             name, or it cannot be written, or is a link in the folder ``output``.
     """
     sources = list(dict.fromkeys(source for each in inputs for source in files_of(each, None if may_be_raw else READ)))
+    for source in sources:
+        require_file(source)
     if sources == list(inputs) and len(sources) == 1 and not output.is_dir():
         if not output.suffix and not may_be_raw:
             raise UsageError(f"{output} is no folder here, and the name of a file must end in {', '.join(WRITTEN)}")
@@ -54,7 +56,6 @@ def outputs_of(
         raise UsageError(f"{output} is the name of one file: several files, such as those of a folder, need a folder")
     targets: dict[Path, Path] = {}
     for source in sources:
-        require_file(source)
         target = output / (source.name if may_be_raw and is_raw(source) else _name_of_output(source))
         if target in targets:
             raise UsageError(f"{targets[target]} and {source} would both be written to {target}: rename one")
