@@ -36,7 +36,8 @@ def vision_of(tmp_path, restride):
     """``restride vision`` in a folder with photographs and configurations: exit code, lines of stdout and stderr."""
     pytest.importorskip("PIL.Image")
     (tmp_path / "photos").mkdir()
-    (tmp_path / "notes.txt").touch()
+    (tmp_path / "notes.txt").write_text("notes")
+    (tmp_path / "empty.gif").touch()
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "deep.json").write_text("[" * 200_000)
     for name, (height, width) in SIZES.items():
@@ -196,12 +197,16 @@ def test_without_safetensors_its_extra_is_named(monkeypatch, vision_of):
         ("clip.json none.jpg -o results.npz", "cannot read none.jpg: no such file"),
         ("clip.json '*.jpg' -o results.npz", "*.jpg: there is no file whose name ends in .png, .jpg, .jpeg, .webp"),
         ("clip.json notes.txt -o results.npz", "cannot read notes.txt: cannot identify image file; PNG, JPEG"),
+        ("clip.json empty.gif --plan", "cannot read empty.gif: it is empty"),
         ("clip.json notes.txt --plan", "cannot read notes.txt: cannot identify image file; PNG, JPEG"),
         ("notes.txt photos --plan", "the configuration notes.txt is no JSON: "),
         ("photos/a.png photos --plan", "the configuration photos/a.png is no JSON: "),
         ("pipe photos --plan", "cannot read the configuration pipe: not a file"),
         ("deep.json photos --plan", "the configuration deep.json must not nest more than 32 levels deep"),
-        ("none.json photos -o results.npz", "cannot read the configuration none.json"),
+        (
+            "none.json photos -o results.npz",
+            "cannot read the configuration none.json: No such file or directory; nothing is fetched",
+        ),
         ("photos photos -o results.npz", "the folder photos has no preprocessor_config.json"),
         ("clip.json photos -o results.npz --to s8", "dtype of pixels must be one of f32, f16, bf16, got s8"),
         ("clip.json", "the following arguments are required: IN"),

@@ -68,7 +68,7 @@ def png_header(width, height):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "cannot identify image file; PNG, JPEG, WEBP, BMP, TIFF, GIF are read"),
+        (b"", "it is empty"),
         (b"not an image", "cannot identify image file; PNG, JPEG, WEBP, BMP, TIFF, GIF are read"),
         (b"GIF89a" + b"\0" * 40, "it is damaged, it begins like GIF, but is none"),
         (png_header(8000, 8000), "bytes cannot hold the 8000 x 8000 pixels of its header"),

@@ -424,7 +424,10 @@ def test_means_of_other_than_three_channels_go_with_images_that_have_them():
         (3, "config must be a dictionary, a file or a folder, got 3"),
         (SimpleNamespace(to_dict=dict), "its .to_dict() is one, and rs.compat.transformers.accelerate takes it"),
         ("no such file.json", "cannot read the configuration no such file.json"),
-        ("openai/clip-vit", "No such file or directory: 'openai/clip-vit'; nothing is fetched"),
+        (
+            "openai/clip-vit",
+            "configuration openai/clip-vit: No such file or directory; nothing is fetched",
+        ),
     ],
 )
 def test_bad_configurations_are_refused_by_name(config, message):
@@ -474,7 +477,9 @@ def test_a_folder_without_a_configuration_is_refused(tmp_path):
         ([], "images must hold at least one image, got []"),
         ([np.zeros((4, 4), np.uint8)], "images[0]: an image must have 3 axes, got sizes (4, 4): image[..., None] has"),
         ([np.zeros((5, 5, 7), np.uint8)], "images[0]: an image must have 1, 3 or 4 channels on its first or last axis"),
-        (["a", 3], "images[0]: cannot read the image 'a': "),
+        (["a", 3], "images[0]: cannot read the image 'a': No such file or directory"),
+        ([b"text"], "BMP, TIFF, GIF are read, and images that PIL.Image.open has read are taken"),
+        ([b""], "images[0]: cannot read 0 bytes: it is empty"),
         (["a" * 80, 3], f"images[0]: cannot read the image '{'a' * 80}': "),  # whole, however long it is
         ([np.zeros((4, 4, 3), np.uint8), __file__], f"images[1]: cannot read {__file__}: "),
         (np.full((5, 5, 3), np.nan), "images[0]: elements of an image must be 0 to 255, got nan to nan of float64"),

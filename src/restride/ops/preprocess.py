@@ -549,7 +549,7 @@ def _pixels_in(file: Any) -> Array:
     try:
         return imread(file, "rgb")
     except OSError as error:
-        raise DescriptorError(f"cannot read {name_of(file)}: {error}") from error
+        raise DescriptorError(f"cannot read {name_of(file)}: {error.strerror or error}") from error
 
 
 def _require_image(desc: TensorDesc, takes: _Accepted, most_axes: int) -> None:

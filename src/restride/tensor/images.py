@@ -116,11 +116,15 @@ def imread(file: ImageFile, mode: ImageMode | None = None) -> Array:
 
 
 def decode_image(
-    file: ImageFile, decode: Decode[_T], of_tiff: Callable[[PagePixels, BinaryIO], _T] | None = None
+    file: ImageFile,
+    decode: Decode[_T],
+    of_tiff: Callable[[PagePixels, BinaryIO], _T] | None = None,
+    others: str = ", and rs.asarray takes what PIL.Image.open has read",
 ) -> _T:
     """Open and check an image, and return what ``decode`` makes of it, of its file and, for a PNG, of its chunks.
 
     of_tiff: the function that decodes a TIFF, in place of ``decode``; None: Pillow reads it too, after the same check.
+    others: how the caller's function gets images of other formats, after the formats that are read.
 
     Raises:
         OSError, DescriptorError, ImportError: as of ``imread``.
@@ -128,9 +132,9 @@ def decode_image(
     pillow()
     if isinstance(file, bytes | bytearray | memoryview):
         content = bytes(file)
-        return _read(BytesIO(content), name_of(content), decode, of_tiff)
+        return _read(BytesIO(content), name_of(content), decode, of_tiff, others)
     if hasattr(file, "read"):
-        return _read(BytesIO(_content(file)), name_of(file), decode, of_tiff)
+        return _read(BytesIO(_content(file)), name_of(file), decode, of_tiff, others)
     try:
         path = Path(file)
         opened = open_regular(path)
@@ -141,7 +145,7 @@ def decode_image(
             f"file must be a path, bytes, or a file object opened for reading bytes, got {type(file).__name__}: {error}"
         ) from None
     with opened:
-        return _read(opened, os.fspath(path), decode, of_tiff)
+        return _read(opened, os.fspath(path), decode, of_tiff, others)
 
 
 def name_of(file: ImageFile) -> str:
@@ -185,8 +189,16 @@ def _content(file: Any) -> bytes:
     return content
 
 
-def _read(file: BinaryIO, name: str, decode: Decode[_T], of_tiff: Callable[[PagePixels, BinaryIO], _T] | None) -> _T:
+def _read(
+    file: BinaryIO,
+    name: str,
+    decode: Decode[_T],
+    of_tiff: Callable[[PagePixels, BinaryIO], _T] | None,
+    others: str,
+) -> _T:
     """``decode_image`` of a file that can seek; errors call it ``name``."""
+    if not file.seek(0, 2):
+        raise DescriptorError(f"cannot read {name}: it is empty")
     try:
         formats = tuple(each for each in _READ if each != "TIFF")
         if is_tiff(file):
@@ -215,8 +227,7 @@ def _read(file: BinaryIO, name: str, decode: Decode[_T], of_tiff: Callable[[Page
                 raise DescriptorError(
                     f"cannot read {name}: it is damaged, it begins like {begun}, but is none"
                 ) from error
-            of_pillow = ", and rs.asarray takes what PIL.Image.open has read"
-            raise DescriptorError(Message.of(f"{why}; {', '.join(_READ)} are read", of_pillow)) from error
+            raise DescriptorError(Message.of(f"{why}; {', '.join(_READ)} are read", others)) from error
         raise DescriptorError(why) from error
 
 

@@ -97,7 +97,8 @@ def _read_json(path: Path) -> Mapping[str, object]:
             content = read_bounded(file, MAX_BYTES)
     except (OSError, ValueError) as error:  # a name with a null byte, or it is too long
         remedy = "" if path.exists() else "; nothing is fetched: pass a file or a folder of this machine"
-        raise DescriptorError(f"cannot read the configuration {path}: {error}{remedy}") from error
+        why = getattr(error, "strerror", None) or error  # without the path again
+        raise DescriptorError(f"cannot read the configuration {path}: {why}{remedy}") from error
     try:
         read = json.loads(content.decode("utf-8"), parse_int=_integer)
     except ValueError as error:

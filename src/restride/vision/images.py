@@ -181,9 +181,9 @@ def opened(file: ImageFile) -> Any:
         raise UnsupportedError(f"images are not fetched, got {shown(file)}: pass a path or an opened image")
     name = name_of(file)
     try:
-        image = decode_image(file, _upright)
+        image = decode_image(file, _upright, others=", and images that PIL.Image.open has read are taken")
     except OSError as error:
-        raise DescriptorError(f"cannot read the image {name!r}: {error}") from error
+        raise DescriptorError(f"cannot read the image {name!r}: {error.strerror or error}") from error
     with pillow_errors():
         return _converted(image, f"the image {name!r}")
 
