@@ -443,6 +443,8 @@ def test_bits_of_torchvision_are_not_changed_unasked():
         ),
         (lambda: accelerate(judged("CLIP", {}))(IMAGES[0], do_resiz=False), rs.UnsupportedError, "do_resiz="),
         (lambda: accelerate(judged("CLIP", {}))(IMAGES[0], device="cuda:1"), rs.UnsupportedError, "device='cuda:1'"),
+        (lambda: accelerate(judged("CLIP", {}), device="cuda"), rs.DescriptorError, "device must be a restride.Device"),
+        (lambda: accelerate(judged("CLIP", {}), device=("nvidia", 0, 1)), rs.DescriptorError, "device must be a"),
         (lambda: accelerate(judged("CLIP", {}))(IMAGES[0], size="large"), rs.DescriptorError, "size must be"),
         (lambda: accelerate(judged("CLIP", {}))(IMAGES[0], resample=object()), rs.DescriptorError, "resample must be"),
         (lambda: accelerate(judged("CLIP", {}))(IMAGES[0], return_tensors="tf"), rs.DescriptorError, "return_tensors"),
@@ -461,6 +463,16 @@ def test_what_is_no_image_is_refused_by_its_number():
         with pytest.raises((rs.DescriptorError, rs.UnsupportedError), match=r"^images\[1\]: ") as error:
             clip([IMAGES[0], make()])
         assert not name.startswith(("no file", "long path")) or "transformers cannot load" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("", "it is a folder"), ("none.jpg", "there is no such file, and it is neither an address nor base64")],
+)
+def test_a_path_that_is_no_file_is_an_error_of_one_line(name, why, tmp_path):
+    with pytest.raises(rs.DescriptorError, match=rf"^images\[0\]: transformers cannot load '.*: {why}") as error:
+        accelerate(judged("CLIP", {}))(str(tmp_path / name))
+    assert "Incorrect" not in str(error.value)
 
 
 def test_files_in_any_form_are_images(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
 from itertools import count
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from restride.arguments import require_word
 from restride.errors import DescriptorError, UnsupportedError, shown, warn_caller
 from restride.tensor.device import Device
+from restride.tensor.tensor import as_device
 
 if TYPE_CHECKING:
     from transformers.image_processing_utils import BaseImageProcessor, BatchFeature
@@ -65,7 +67,7 @@ def accelerate(processor: _P, *, bits: Literal["pil"] | None = None, device: Dev
         device is a CPU, else copies; ``return_tensors="restride"`` leaves them on the device.
 
     Raises:
-        DescriptorError: no such processor, or a configuration that ``rs.vision.processor`` refuses.
+        DescriptorError: no such processor or device, or a configuration that ``rs.vision.processor`` refuses.
         UnsupportedError: a class that ``rs.vision`` does not know, a class derived from one of transformers, or a
             processor of the torchvision backend without ``bits``. A call raises it for annotations and segmentation
             maps, and for ``device="cuda"``.
@@ -80,6 +82,8 @@ def accelerate(processor: _P, *, bits: Literal["pil"] | None = None, device: Dev
         torch.Size([1, 3, 224, 224])
     """
     require_word("bits", bits, (None, "pil"))
+    if device is not None:
+        as_device(device)
     images = _image_part(processor)
     name, module = type(images).__name__, type(images).__module__
     if not module.startswith("transformers."):
@@ -214,7 +218,12 @@ def _fetched(images: object, fetch: Callable[[str], object]) -> Any:
         try:
             return fetch(image)
         except Exception as error:
-            raise DescriptorError(f"images[{number}]: transformers cannot load {shown(image)}: {error}") from error
+            why: object = error
+            if os.path.isdir(image):  # noqa: PTH112 - Path raises where base64 is too long for a name
+                why = "it is a folder"
+            elif not image.startswith(("http://", "https://", "data:")) and not os.path.isfile(image):  # noqa: PTH113
+                why = "there is no such file, and it is neither an address nor base64 of an image"
+            raise DescriptorError(f"images[{number}]: transformers cannot load {shown(image)}: {why}") from error
 
     if not isinstance(images, list | tuple):
         return load(images)
