@@ -112,6 +112,10 @@ REFUSED = {
         lambda: accelerated("Detr")(IMAGE, annotations={"image_id": 1, "annotations": []}),
     ],
     '`device="cuda"` of an accelerated processor': [lambda: accelerated("CLIP")(IMAGE, device="cuda")],
+    '`return_tensors` "tf" and "jax"': [
+        lambda: made("CLIP")(IMAGE, return_tensors="tf"),
+        lambda: accelerated("CLIP")(IMAGE, return_tensors="jax"),
+    ],
     "a std of 0, and a factor, mean or std that gives infinities": [
         lambda: made("CLIP", image_std=0),
         lambda: made("CLIP", rescale_factor=1e300)(IMAGE),

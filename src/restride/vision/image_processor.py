@@ -29,6 +29,9 @@ from restride.vision.recipe import Key, OutputValue, Pixels, Shot, UnequalImages
 ReturnedTensors = Literal["np", "restride", "pt"]
 
 _KINDS = ("np", "restride", "pt")
+_CONVERTING = {"jax": "jax.numpy.asarray", "tf": "tf.convert_to_tensor"}
+"""Functions that make tensors of other libraries of arrays, by the ``return_tensors`` of transformers."""
+
 _PIXEL_TYPES = ("f32", "f16", "bf16")
 
 
@@ -154,6 +157,8 @@ class Processor:
             UnsupportedError: an image would keep its alpha, has another type where the family needs u8, or is given by
                 its address, which is not fetched.
         """
+        if (converting := _CONVERTING.get(str(return_tensors))) is not None:
+            raise DescriptorError(f"return_tensors {return_tensors!r} is not done: take 'np', and {converting}(result)")
         require_word("return_tensors", return_tensors, (*_KINDS, None))
         element = None if dtype is None else _pixel_type(dtype)
         with ErrorContext(self._name):
