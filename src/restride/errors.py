@@ -30,6 +30,12 @@ from typing import Self
 _MAX_SHOWN = 8
 """A message shows at most this many elements of an array."""
 
+STREAMED = "rs.stream(source, destination, chain, memory=...) works in smaller pieces"
+"""What errors of exhausted device memory advise, unless ``advised`` knows better."""
+
+FEWER_IMAGES = "a call of fewer or smaller images takes less"
+"""What calls that take several images advise in its place."""
+
 _QUESTION = ". Did you mean "
 """The text between a message and the suggested word at its end."""
 
@@ -174,6 +180,16 @@ class ErrorContext:
     ) -> None:
         if isinstance(error, DescriptorError | UnsupportedError):
             error.add_descriptor(self._desc)
+
+
+@contextmanager
+def advised(advice: str) -> Iterator[None]:
+    """A ``with`` block whose errors of exhausted device memory give this advice in the place of ``STREAMED``."""
+    try:
+        yield
+    except OutOfDeviceMemory as error:
+        error.args = (str(error).replace(STREAMED, advice),)
+        raise
 
 
 @contextmanager

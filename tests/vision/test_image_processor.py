@@ -650,6 +650,18 @@ def test_grids_of_every_ratio_fit_their_limits():
         assert sliced is None or 1 < sliced[0] * sliced[1] <= 9
 
 
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_call_that_has_no_room_advises_fewer_images():
+    clip, recipe = processor_of("CLIP", {}), rs.Preprocess((32, 32))
+    images = [np.zeros((100, 100, 3), np.uint8)] * 16
+    with rs.Device(memory_limit=100_000) as device:
+        resident = [rs.asarray(image, device=device) for image in images[:3]]
+        for call in (lambda: clip(images, device=device), lambda: recipe(resident)):
+            with pytest.raises(rs.OutOfDeviceMemory, match="a call of fewer or smaller images takes less") as error:
+                call()
+            assert "rs.stream" not in str(error.value)
+
+
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "vision.md").read_text(encoding="utf-8")
 
 

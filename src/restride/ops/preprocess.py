@@ -19,7 +19,7 @@ import numpy as np
 from restride.arguments import as_numpy, check_keywords, flag, integer, list_arguments, require_word
 from restride.arguments.pillow import is_file, is_pillow
 from restride.dtypes import Array, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, Message, prefixed
+from restride.errors import FEWER_IMAGES, DescriptorError, ErrorContext, Message, advised, prefixed
 from restride.kernel.shared_constants import MAX_CHANNELS
 from restride.layout import TensorDesc
 from restride.ops.crop_resize import Cut, cropped
@@ -285,14 +285,15 @@ class Preprocess(Generic[_Result]):
                 f"images must be an image, a list of them or a batch, not this {type(images).__name__}: stream(images) "
                 f"takes what is iterated, and list(images) is a list"
             )
-        if not isinstance(images, list | tuple) or self._is_parts(images):
-            pixels = self._read(images, 4)
-            return self._result(pixels if pixels.desc.rank == 4 else pixels[None], out)
-        read: list[Tensor] = []
-        for place, image in enumerate(images):
-            with prefixed(f"images[{place}]"):
-                read.append(self._read(image, 3))
-        return self._result(read, out)
+        with advised(FEWER_IMAGES):
+            if not isinstance(images, list | tuple) or self._is_parts(images):
+                pixels = self._read(images, 4)
+                return self._result(pixels if pixels.desc.rank == 4 else pixels[None], out)
+            read: list[Tensor] = []
+            for place, image in enumerate(images):
+                with prefixed(f"images[{place}]"):
+                    read.append(self._read(image, 3))
+            return self._result(read, out)
 
     def stream(self, images: Iterable[Any], batch: SupportsIndex = 1, progress: bool = False) -> Iterator[_Result]:
         """Yield the results of images as they come, ``batch`` images at a time; the last result may have fewer.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, OutOfDeviceMemory, prefixed
+from restride.errors import STREAMED, DescriptorError, ErrorContext, OutOfDeviceMemory, prefixed
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, axis_order, is_permutation, laid_out
@@ -151,8 +151,7 @@ def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
     if nbytes > limits.max_memory:
         raise OutOfDeviceMemory(
             f"the device has no room for {nbytes} bytes: {limits.max_memory} are the most of one tensor, by its "
-            "memory, its largest allocation or memory_limit; work in smaller pieces, such as windows; asked for "
-            f"{TensorDesc(dtype, sizes)}"
+            f"memory, its largest allocation or memory_limit; {STREAMED}; asked for {TensorDesc(dtype, sizes)}"
         )
 
 

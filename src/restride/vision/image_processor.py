@@ -13,7 +13,17 @@ import numpy as np
 
 from restride.arguments import check_keywords, counts, require_word
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError, did_you_mean, prefixed, shown, warn_caller
+from restride.errors import (
+    FEWER_IMAGES,
+    DescriptorError,
+    ErrorContext,
+    UnsupportedError,
+    advised,
+    did_you_mean,
+    prefixed,
+    shown,
+    warn_caller,
+)
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, as_device
 from restride.vision import work
@@ -172,7 +182,7 @@ class Processor:
                 self._lists(shots, samples) if return_tensors is None else self._results(shots, samples)
             )
             self._warn_of_rescaled(sources)
-        with prefixed(self._name):
+        with prefixed(self._name), advised(FEWER_IMAGES):
             computed = execute(recipe, sources, [image.elements for image in read], self._options, where, element)
         if return_tensors is None:
             return Inputs(self._listed(computed, samples))

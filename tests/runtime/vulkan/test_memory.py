@@ -114,9 +114,10 @@ def test_the_budget_refuses_and_the_next_operation_works(modules):
     with pytest.raises(OutOfDeviceMemory, match=message) as caught:
         runtime.allocate(4 * MIB)
     assert isinstance(caught.value, MemoryError)
-    assert str(caught.value).endswith("; free tensors or work in smaller pieces")
+    advice = "are in use; free tensors; rs.stream(source, destination, chain, memory=...) works in smaller pieces"
+    assert str(caught.value).endswith(advice)
     for nbytes in (8 * MIB + 1, 1 << 40):
-        with pytest.raises(OutOfDeviceMemory, match=r"nothing that is freed makes room for it, but rs\.stream\("):
+        with pytest.raises(OutOfDeviceMemory, match=r"nothing that is freed makes room for it; rs\.stream\("):
             runtime.allocate(nbytes)
     small = [runtime.allocate(100_000) for _ in range(20)]
     runtime.submit([bump(64)], [a])
@@ -127,6 +128,15 @@ def test_the_budget_refuses_and_the_next_operation_works(modules):
     runtime.submit([bump(64)], [b])
     runtime.wait()
     small.clear()
+    runtime.close()
+
+
+def test_the_number_of_allocations_is_named_where_it_is_the_limit(modules, monkeypatch):
+    runtime = VulkanRuntime(0, module_source=modules)
+    device = runtime._session.device
+    monkeypatch.setattr(device, "physical", replace(device.physical, max_allocations=0))
+    with pytest.raises(OutOfDeviceMemory, match="in 0 of at most 0 allocations; free tensors"):
+        runtime.allocate(MIB)
     runtime.close()
 
 
@@ -186,7 +196,7 @@ def test_a_refusal_says_whose_figure_it_is(left, in_place, monkeypatch):
     whose = "the driver does not say what others leave of it"
     if left is not None:
         whose = f"by VK_EXT_memory_budget the driver has {left} bytes left for it"
-    match = f"of its heap of {heap_bytes} bytes are in use by this process(;|, and) {whose}, in "
+    match = f"of its heap of {heap_bytes} bytes are in use by this process(;|, and) {whose}; nothing"
     with pytest.raises(OutOfDeviceMemory, match=match):
         in_place.allocate(heap_bytes + MIB)
 

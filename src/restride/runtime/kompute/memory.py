@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary, finalize
 
-from restride.errors import OutOfDeviceMemory
+from restride.errors import STREAMED, OutOfDeviceMemory
 from restride.runtime.heap import HeapBudget
 from restride.runtime.interface import MEMORY_ROUNDING, copy_bytes, rounded
 from restride.runtime.kompute.device import KomputeDevice, KpSequence, KpTensor
@@ -298,7 +298,8 @@ class BufferPool:
     def _refusal(self, nbytes: int) -> OutOfDeviceMemory | None:
         """Take the bytes from every budget and return None; or take none and return the error to raise."""
         if len(self._alive) >= self.max_buffers:
-            return self._exhausted(nbytes, *self.heaps[0])
+            number = f", in {len(self._alive):,} of at most {self.max_buffers:,} buffers"
+            return self._exhausted(nbytes, *self.heaps[0], number)
         for number, (heap, most) in enumerate(self.heaps):
             if not heap.reserve(nbytes, most):
                 for reserved, _ in self.heaps[:number]:
@@ -310,12 +311,11 @@ class BufferPool:
         for heap, _ in self.heaps:
             heap.release(nbytes)
 
-    def _exhausted(self, nbytes: int, heap: HeapBudget, most: int) -> OutOfDeviceMemory:
+    def _exhausted(self, nbytes: int, heap: HeapBudget, most: int, cause: str = "") -> OutOfDeviceMemory:
         of = heap.name if most == heap.heap_bytes else f"{heap.name} less an eighth"
         return OutOfDeviceMemory(
             f"{self._device.name} (kompute) has no room for {nbytes:,} bytes: {heap.used:,} of {most:,} bytes of its "
-            f"{of} are in use, in {len(self._alive):,} of at most {self.max_buffers:,} buffers; free tensors or work "
-            "in smaller pieces"
+            f"{of} are in use{cause}; free tensors; {STREAMED}"
         )
 
     def collect(self) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from restride.errors import DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
+from restride.errors import STREAMED, DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import Limits
 from restride.runtime.handles import HOST_IMPORT
 from restride.runtime.heap import HeapBudget, limit_budgets, shared_budget
@@ -242,7 +242,8 @@ class Chunks:
                 f"{physical.max_allocation_bytes} bytes"
             )
         if len(self._alive) >= physical.max_allocations:
-            raise self._exhausted(nbytes, self.budget)
+            number = f", in {len(self._alive)} of at most {physical.max_allocations} allocations"
+            raise self._exhausted(nbytes, self.budget, number)
         extra = sharing.external_buffer() if self.shareable else self._device.null
         chunk = Chunk(self._device, nbytes, self._allocate, usage=_usage(), pNext=extra)
         self._alive[chunk.serial] = chunk
@@ -335,16 +336,10 @@ class Chunks:
                 if left is None
                 else (f" by this process; by VK_EXT_memory_budget the driver has {left} bytes left for it")
             )
-        advice = "free tensors or work in smaller pieces"
-        if nbytes > budget.heap_bytes:
-            advice = (
-                "nothing that is freed makes room for it, but rs.stream(source, destination, chain, memory=...) works "
-                "in smaller pieces"
-            )
+        first = "nothing that is freed makes room for it" if nbytes > budget.heap_bytes else "free tensors"
         return OutOfDeviceMemory(
             f"{self._device.physical.info.name} has no room for {nbytes} bytes: {budget.used} of its {budget.name} of "
-            f"{budget.heap_bytes} bytes are in use{whose}, in {len(self._alive)} of at most "
-            f"{self._device.physical.max_allocations} allocations{cause}; {advice}"
+            f"{budget.heap_bytes} bytes are in use{whose}{cause}; {first}; {STREAMED}"
         )
 
 
