@@ -298,8 +298,8 @@ class BufferPool:
     def _refusal(self, nbytes: int) -> OutOfDeviceMemory | None:
         """Take the bytes from every budget and return None; or take none and return the error to raise."""
         if len(self._alive) >= self.max_buffers:
-            number = f", in {len(self._alive):,} of at most {self.max_buffers:,} buffers"
-            return self._exhausted(nbytes, *self.heaps[0], number)
+            held = f", in {len(self._alive):,} of at most {self.max_buffers:,} buffers"
+            return self._exhausted(nbytes, *self.heaps[0], held)
         for number, (heap, most) in enumerate(self.heaps):
             if not heap.reserve(nbytes, most):
                 for reserved, _ in self.heaps[:number]:

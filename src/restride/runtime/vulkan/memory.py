@@ -242,8 +242,8 @@ class Chunks:
                 f"{physical.max_allocation_bytes} bytes"
             )
         if len(self._alive) >= physical.max_allocations:
-            number = f", in {len(self._alive)} of at most {physical.max_allocations} allocations"
-            raise self._exhausted(nbytes, self.budget, number)
+            held = f", in {len(self._alive)} of at most {physical.max_allocations} allocations"
+            raise self._exhausted(nbytes, self.budget, held)
         extra = sharing.external_buffer() if self.shareable else self._device.null
         chunk = Chunk(self._device, nbytes, self._allocate, usage=_usage(), pNext=extra)
         self._alive[chunk.serial] = chunk
