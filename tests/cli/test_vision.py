@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 import threading
+from contextlib import contextmanager
 
 import ml_dtypes
 import numpy as np
@@ -13,7 +14,7 @@ from support.judges import judge
 
 import restride as rs
 from restride.cli import vision
-from restride.vision import images
+from restride.vision import Processor, images
 
 CONFIGS = {
     "clip": {"image_processor_type": "CLIPImageProcessor", "size": 32, "crop_size": 32},
@@ -120,6 +121,34 @@ def test_bad_files_are_skipped_and_named(form, tmp_path, vision_of):
     code, out, err = vision_of("qwen.json photos --plan --skip-bad")
     assert (code, len(err)) == (2, 2)
     assert "photos/c.PNG, 70 rows x 30 columns:" in out
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize("name", ["clip", "qwen", "idefics"])
+def test_more_images_than_the_device_has_room_for_are_computed_in_parts(name, vision_of, monkeypatch):
+    names, counts = [f"photos/{file}" for file in SIZES] * 20, []
+    honest = Processor._part
+    monkeypatch.setattr(
+        Processor, "_part", lambda self, part, *rest: counts.append(len(part)) or honest(self, part, *rest)
+    )
+    process = rs.vision.processor(CONFIGS[name])
+    room = sum(process.plan(size).nbytes for size in SIZES.values()) * 5
+
+    @contextmanager
+    def small_device(*_):
+        with rs.Device(memory_limit=room) as device:
+            yield device
+
+    monkeypatch.setattr(vision, "timed_device", small_device)
+    with small_device() as device, pytest.raises(rs.OutOfDeviceMemory):
+        process(names, device=device)
+    code, out, err = vision_of(f"{name}.json {' '.join(names)} -o results.npz")
+    assert (code, err) == (0, [])
+    assert out[1].endswith("from 60 files")
+    assert (sum(counts), len(counts) > 4) == (60, True)
+    with np.load("results.npz") as file:
+        for key, right in process(names).items():
+            assert np.array_equal(file[key], right)
 
 
 def test_files_are_decoded_ahead_of_their_turn(vision_of, monkeypatch):

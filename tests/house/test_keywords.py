@@ -302,6 +302,12 @@ def image_processor(**named: Any) -> Any:
     return type(result), result
 
 
+def images_in_parts(**named: Any) -> Any:
+    """Two parts for an image processor."""
+    config = {"image_processor_type": "ViTImageProcessor", "size": {"height": 4, "width": 4}}
+    return importlib.import_module("restride.vision").processor(config).in_parts([[BYTES]] * 2, **named)["pixel_values"]
+
+
 def accelerated(**named: Any) -> Any:
     """A call of a processor of transformers that restride accelerates."""
     from support.vision_judge import judged
@@ -738,6 +744,7 @@ DOORS |= {
     "vision.Processor.__call__": Door(
         image_processor, {"return_tensors": ({}, "restride"), "dtype": ({}, "f16"), "device": ({}, OTHER)}
     ),
+    "vision.Processor.in_parts": Door(images_in_parts, {"dtype": ({}, "f16"), "device": ({}, OTHER)}),
     # the array API
     **{
         f"xp.{name}": Door(on_xp(name, *arguments), rows)

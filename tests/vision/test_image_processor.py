@@ -651,6 +651,46 @@ def test_grids_of_every_ratio_fit_their_limits():
 
 
 @pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("CLIP", {"size": 32, "crop_size": 32}),
+        ("Qwen2VL", {"max_pixels": 20_000}),
+        ("Qwen2VLVideo", {"max_pixels": 20_000}),  # the last frame is repeated
+        ("MiniCPMV4_6", {"scale_resolution": 56}),  # images are beside each other in memory
+        ("LlavaNext", {"size": 24, "crop_size": 24, "image_grid_pinpoints": [[24, 48], [48, 24]]}),
+        ("Idefics3", {"size": {"longest_edge": 96}, "max_image_size": {"longest_edge": 48}}),
+        ("Detr", {"size": {"shortest_edge": 30, "longest_edge": 50}}),  # zeros up to the largest image of all
+        ("Aria", {"max_image_size": 490}),
+    ],
+)
+def test_parts_have_the_results_of_one_call(name, config):
+    kind = "Processor" if name.endswith("Video") else "ImageProcessor"
+    process = rs.vision.processor({"image_processor_type": f"{name}{kind}", **config})
+    sizes = [(40, 50)] * 5 if name.endswith("Video") else [(40, 50), (90, 60), (40, 50), (50, 120), (60, 60)]
+    images = [pixels(*size) for size in sizes]
+    whole, parts = process(images), process.in_parts([images[:2], images[2:4], images[4:]])
+    assert list(parts) == list(whole)
+    for key in whole:
+        right, made = np.asarray(whole[key]), np.asarray(parts[key])
+        assert (made.dtype, made.shape, made.tobytes()) == (right.dtype, right.shape, right.tobytes()), key
+    with pytest.raises(rs.DescriptorError, match=r"^images\[2\]: "):
+        process.in_parts([images[:2], [np.zeros((4, 4), np.uint8)]])
+
+
+@pytest.mark.parametrize("name", ["CLIP", "Detr", "Idefics3", "Mllama", "Siglip2"])
+@pytest.mark.parametrize("size", [(480, 640), (1080, 1920)])
+def test_a_plan_says_what_an_image_takes_of_the_device(name, size, vulkan_device):
+    process = processor_of(name, {})
+    planned = process.plan(size).nbytes
+    with rs.Device() as device:
+        process(np.zeros((*size, 3), np.uint8), device=device)
+        taken = device.counters().bytes_allocated
+    assert 0.6 * planned < taken
+    assert vulkan_device.info.kind != "cpu" or taken < 1.1 * planned + 1e6
+
+
+@pytest.mark.usefixtures("vulkan_device")
 def test_a_call_that_has_no_room_advises_fewer_images():
     clip, recipe = processor_of("CLIP", {}), rs.Preprocess((32, 32))
     images = [np.zeros((100, 100, 3), np.uint8)] * 16

@@ -31,7 +31,8 @@ Makes of photographs what the image processor of a vision or vision-language mod
 transformers' PIL backend, and writes its results by their names: pixel_values, and grids, masks or sizes where the
 model has them. CONFIG is preprocessor_config.json, processor_config.json, or a folder with one of these; nothing is
 fetched. IN are image files, folders without their subfolders, and patterns in quotes, where ** stands for subfolders.
-All of them are one call, in this order, and a file that is named twice is read twice. With --skip-bad OUT also has the
+Results are those of one call, in this order, and a file that is named twice is read twice. Images are read and computed
+in parts that fit the device. With --skip-bad OUT also has the
 names of the files, as files, and of those that are left out, as skipped: arrays of text in .npz, JSON in the metadata
 of .safetensors. docs/vision.md lists the models, and says what is refused.
 
@@ -39,6 +40,9 @@ examples:
   restride vision model/ *.jpg -o inputs.npz
   restride vision preprocessor_config.json photos -o inputs.safetensors --to bf16
   restride vision preprocessor_config.json *.jpg --plan          sizes, tiles and dispatches, without a device"""
+
+_MOST_BYTES = 256 << 20
+"""Most bytes of a part of the images, by their plans, that is computed at a time; a larger part is hardly faster."""
 
 _ELEMENTS: OptionRows = {
     "dtype": {
@@ -124,14 +128,26 @@ class _Files:
 def _write(output: Path, files: _Files, arguments: argparse.Namespace) -> None:
     """Compute the results, write them if there are any, and say what is written."""
     names: list[str] = []
-    images = []
-    with timed_device(arguments, "files read, kernels prepared and results read back") as device:
-        for path, image, _ in files:
+
+    def parts(most: int) -> Iterator[list[Any]]:
+        images: list[Any] = []
+        taken = 0
+        for path, image, plan in files:
+            if images and taken + plan.nbytes > most:
+                yield images
+                images.clear()
+                taken = 0
             names.append(str(path))
             images.append(image)
-        results = files.process(images, device=device, **given(arguments)) if images else {}
+            taken += plan.nbytes
+        if images:
+            yield images
+
+    with timed_device(arguments, "files read, kernels prepared and results read back") as device:
+        most = min(_MOST_BYTES, device.limits.max_memory // 2)
+        results = files.process.in_parts(parts(most), device=device, **given(arguments))
     say(str(files.process), has_lines=True)
-    if images:
+    if names:
         arrays = {key: _as_array(key, value) for key, value in results.items()}
         texts = {"files": names, "skipped": list(map(str, files.skipped))} if arguments.skip_bad else {}
         write_named(output, arrays, **texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -34,7 +34,7 @@ from restride.vision.images import Image, ImageLike, read_images
 from restride.vision.inputs import Inputs
 from restride.vision.options import COMMON, Options, read_options
 from restride.vision.picture import Picture, Resized, SourceImage, kept_dtype
-from restride.vision.recipe import Key, OutputValue, Pixels, Shot, UnequalImages, starts_of
+from restride.vision.recipe import Key, OutputValue, Pixels, Put, Shot, UnequalImages, starts_of
 
 ReturnedTensors = Literal["np", "restride", "pt"]
 
@@ -110,12 +110,15 @@ class ImagePlan:
         dispatches: kernels that are started. One more may be needed for each resize that is resized again, has more
             than 2^20 elements or, on GPUs, has few elements, and for each part of a result whose rows are not whole
             quads.
+        nbytes: about the most bytes of the device that the image takes in a call: itself, what is in between, and its
+            results in f32. A call of several images takes their sum; a GPU some MB more, for transfers.
     """
 
     resized: tuple[tuple[int, int], ...]
     results: Mapping[str, tuple[int, ...] | None]
     tiles: int
     dispatches: int
+    nbytes: int
 
 
 class Processor:
@@ -174,7 +177,7 @@ class Processor:
         with ErrorContext(self._name):
             read, samples = read_images(images, self._options)
             if samples is None:
-                samples = [len(read)] if self._family.list_is_sample else [1] * len(read)
+                samples = self._samples(len(read))
             where = _device_of(read, device)
             sources = _sources(read)
             shots = self._shots(sources, samples, [image.name for image in read])
@@ -187,6 +190,57 @@ class Processor:
         if return_tensors is None:
             return Inputs(self._listed(computed, samples))
         return Inputs({key: as_kind(value, return_tensors) for key, value in computed.items()})
+
+    @partial(check_keywords, elsewhere=_ELSEWHERE)
+    def in_parts(
+        self, parts: Iterable[Sequence[ImageLike]], dtype: DTypeLike | None = None, device: Device | None = None
+    ) -> Inputs:
+        """The arrays of one call for the images of all parts, where only one part is on the device at a time.
+
+        An iterable that decodes a part when it is asked for it also bounds the memory of the host.
+
+        Args:
+            parts: lists of images, as a call takes them.
+            dtype: as of a call.
+            device: as of a call.
+
+        Raises:
+            DescriptorError, UnsupportedError: as of a call.
+        """
+        element = None if dtype is None else _pixel_type(dtype)
+        shots: list[Shot] = []
+        done: list[tuple[int, Mapping[str, OutputValue], Mapping[str, Any]]] = []
+        for part in parts:
+            first = len(shots)
+            more, recipe, arrays = self._part(part, first, element, device)
+            shots += more
+            done.append((first, recipe, arrays))
+        if not shots:
+            return Inputs()
+        with ErrorContext(self._name):
+            whole = self._results(shots, self._samples(len(shots)))
+        each = {key: [(first, recipe[key], arrays[key]) for first, recipe, arrays in done] for key in whole}
+        return Inputs(
+            {key: _joined(result, each[key]) if isinstance(result, Pixels) else result for key, result in whole.items()}
+        )
+
+    def _part(
+        self, images: Sequence[ImageLike], first: int, element: DType | None, device: Device | None
+    ) -> tuple[list[Shot], Mapping[str, OutputValue], Mapping[str, Any]]:
+        """The pictures, the recipe and the arrays of images of a call from number ``first`` on."""
+        with ErrorContext(self._name):
+            read, _ = read_images(images, self._options, first)
+            where, sources, samples = _device_of(read, device), _sources(read), self._samples(len(read))
+            shots = self._shots(sources, samples, [image.name for image in read])
+            recipe = self._results(shots, samples)
+            self._warn_of_rescaled(sources)
+        with prefixed(self._name), advised(FEWER_IMAGES):
+            computed = execute(recipe, sources, [image.elements for image in read], self._options, where, element)
+        return shots, recipe, {key: as_kind(value, "np") for key, value in computed.items()}
+
+    def _samples(self, images: int) -> list[int]:
+        """The number of images of each sample, if they are not in lists of their own."""
+        return [images] if self._family.list_is_sample else [1] * images
 
     if not TYPE_CHECKING:  # type checkers do not see this method, or they would accept every name
 
@@ -217,6 +271,7 @@ class Processor:
             {key: _sizes_of(result) for key, result in results.items()},
             sum(put.count for result in results.values() if isinstance(result, Pixels) for put in result.puts),
             work.dispatches(results, [source]),
+            work.nbytes(results),
         )
 
     def _warn_of_rescaled(self, sources: Sequence[SourceImage]) -> None:
@@ -384,6 +439,36 @@ def _in_lists(value: Array | list[Any], depth: int | None) -> Any:
 
 def _sizes_of(result: OutputValue) -> tuple[int, ...] | None:
     return None if isinstance(result, list) else tuple(result.shape)
+
+
+def _joined(whole: Pixels, parts: Sequence[tuple[int, Any, Array]]) -> Array:
+    """The array of a result of all images from those of its parts, where the same pictures have other places.
+
+    parts: the number of the first image, the result and its array.
+    """
+    made = np.zeros(whole.shape, np.result_type(*(array.dtype for _, _, array in parts)))
+    by_place = _by_place(whole, made)
+    found = {
+        (first + put.image, put.picture, put.order): _by_place(part, array)[_place(put)]
+        for first, part, array in parts
+        for put in part.puts
+    }
+    for put in whole.puts:
+        by_place[_place(put)] = found[put.image, put.picture, put.order]
+    return made
+
+
+def _by_place(result: Pixels, array: Array) -> Array:
+    """The array of a result as a view with its own ``sizes``."""
+    memory = list(result.memory or range(len(result.sizes)))
+    view = array.reshape([result.sizes[axis] for axis in memory])
+    return view.transpose([memory.index(axis) for axis in range(len(memory))])
+
+
+def _place(put: Put) -> tuple[slice, ...]:
+    """The part of a result, with its own ``sizes``, that a put fills."""
+    ends = zip((put.start, *put.corner), (put.count, *put.extent), strict=True)
+    return tuple(slice(start, start + length) for start, length in ends)
 
 
 def as_kind(value: Computed, kind: ReturnedTensors) -> Any:

@@ -44,8 +44,10 @@ class Image(NamedTuple):
         return cls(elements, SourceImage(height, width, channels, floats, dtype=dtype))
 
 
-def read_images(images: object, options: Options) -> tuple[list[Image], list[int] | None]:
+def read_images(images: object, options: Options, first: int = 0) -> tuple[list[Image], list[int] | None]:
     """The images of a call: an image, a batch along the first axis, a list of them or a list of lists.
+
+    first: the number of the first image, in what errors call it.
 
     Returns the images one by one, and the number of images of each sample, or None if images are not in samples.
 
@@ -56,7 +58,7 @@ def read_images(images: object, options: Options) -> tuple[list[Image], list[int
     if not single:
         raise DescriptorError(f"images must hold at least one image, got {shown(images)}")
     read = []
-    for place, image in enumerate(single):
+    for place, image in enumerate(single, first):
         number = f"images[{place}]"
         file = name_of(image) if is_file(image) else getattr(image, "filename", "") if is_pillow(image) else ""
         name = f"{number} ({file})" if file else number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, takewhile
@@ -212,6 +213,27 @@ def changes(picture: Resized) -> int:
 def passes(picture: Resized) -> int:
     """The number of dispatches of a resize: one for each side that changes, but mode nearest takes one for both."""
     return min(changes(picture), 1 if picture.mode == "nearest" else 2)
+
+
+def nbytes(results: Mapping[Key, OutputValue]) -> int:
+    """Bytes that the pictures and the results of one image take on the device, before memory is rounded.
+
+    A resize of both sides keeps the rows that are resized along one axis, of which a crop needs only its own columns,
+    as words. A computed picture counts as words and as bytes, because its last pass may write words.
+    """
+    uses = Uses.of(results)
+    total = sum(4 * math.prod(result.sizes) for result in results.values() if isinstance(result, Pixels))
+    for picture in uses.pictures:
+        elements, before = picture.height * picture.width * picture.channels, parent(picture)
+        if is_uploaded(picture):
+            total += elements
+        elif picture not in uses.alone:
+            resized = before if before in uses.alone else picture
+            if isinstance(picture, Resized | Padded) or resized is before:  # other crops are views
+                total += 5 * elements
+            if isinstance(resized, Resized) and passes(resized) == 2:
+                total += 4 * resized.of.height * min(resized.width, picture.width) * picture.channels
+    return total
 
 
 def dispatches(results: Mapping[Key, OutputValue], sources: Sequence[SourceImage]) -> int:
