@@ -188,7 +188,7 @@ def advised(advice: str) -> Iterator[None]:
     try:
         yield
     except OutOfDeviceMemory as error:
-        error.args = (str(error).replace(STREAMED, advice),)
+        error.args = (changed(message_of(error), lambda text: text.replace(STREAMED, advice)),)
         raise
 
 

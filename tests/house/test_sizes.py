@@ -264,6 +264,7 @@ def test_a_photograph_on_the_command_line(tmp_path: Path):
     )  # fmt: skip
     assert process.returncode == 6, process.stderr
     assert "no room for 3000000000000 bytes" in process.stderr
+    assert "rs.stream" not in process.stderr
     assert not output.exists()
 
 

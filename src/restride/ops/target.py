@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import STREAMED, DescriptorError, ErrorContext, OutOfDeviceMemory, prefixed
+from restride.errors import STREAMED, DescriptorError, ErrorContext, Message, OutOfDeviceMemory, prefixed
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, axis_order, is_permutation, laid_out
@@ -149,10 +149,12 @@ def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
     """
     nbytes = math.prod(sizes) * dtype.itemsize
     if nbytes > limits.max_memory:
-        raise OutOfDeviceMemory(
+        rule = (
             f"the device has no room for {nbytes} bytes: {limits.max_memory} are the most of one tensor, by its "
-            f"memory, its largest allocation or memory_limit; {STREAMED}; asked for {TensorDesc(dtype, sizes)}"
+            f"memory, its largest allocation or memory_limit"
         )
+        asked = f"; asked for {TensorDesc(dtype, sizes)}"
+        raise OutOfDeviceMemory(Message.of(rule, f"; {STREAMED}{asked}", asked))
 
 
 class ResultTarget(NamedTuple):

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from restride.arguments import as_bytes, check_keywords, flag
-from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError, shown
+from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError, changed, message_of, shown
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.steps import RESULT, SOURCE, Between, Step, Steps
@@ -220,7 +220,7 @@ class Device:
         try:
             return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes, shareable)
         except (OutOfDeviceMemory, UnsupportedError) as error:
-            raise type(error)(f"{error}; asked for {desc}") from error
+            raise type(error)(changed(message_of(error), lambda text: f"{text}; asked for {desc}")) from error
 
     def run(self, steps: Steps, src: Memory, dst: Memory, starts: tuple[int, int] = (0, 0)) -> None:
         """Start the steps of an operation in order. A buffer between two steps is freed after its last use.

@@ -9,7 +9,7 @@ import pytest
 from support import vulkan_kernels
 from support.vulkan_kernels import MIB, SEPARATE, affine, bump, download, slow, table
 
-from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError
+from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError, command_text
 from restride.runtime import heap, instance
 from restride.runtime.instance import physical_devices
 from restride.runtime.loader import binding
@@ -116,6 +116,7 @@ def test_the_budget_refuses_and_the_next_operation_works(modules):
     assert isinstance(caught.value, MemoryError)
     advice = "are in use; free tensors; rs.stream(source, destination, chain, memory=...) works in smaller pieces"
     assert str(caught.value).endswith(advice)
+    assert "rs." not in command_text(caught.value)
     for nbytes in (8 * MIB + 1, 1 << 40):
         with pytest.raises(OutOfDeviceMemory, match=r"nothing that is freed makes room for it; rs\.stream\("):
             runtime.allocate(nbytes)

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary, finalize
 
-from restride.errors import STREAMED, OutOfDeviceMemory
+from restride.errors import STREAMED, Message, OutOfDeviceMemory
 from restride.runtime.heap import HeapBudget
 from restride.runtime.interface import MEMORY_ROUNDING, copy_bytes, rounded
 from restride.runtime.kompute.device import KomputeDevice, KpSequence, KpTensor
@@ -313,10 +313,11 @@ class BufferPool:
 
     def _exhausted(self, nbytes: int, heap: HeapBudget, most: int, cause: str = "") -> OutOfDeviceMemory:
         of = heap.name if most == heap.heap_bytes else f"{heap.name} less an eighth"
-        return OutOfDeviceMemory(
+        rule = (
             f"{self._device.name} (kompute) has no room for {nbytes:,} bytes: {heap.used:,} of {most:,} bytes of its "
-            f"{of} are in use{cause}; free tensors; {STREAMED}"
+            f"{of} are in use{cause}; free tensors"
         )
+        return OutOfDeviceMemory(Message.of(rule, f"; {STREAMED}"))
 
     def collect(self) -> None:
         """Pool the buffers given back. Not in the middle of a submit, which may still use what another thread frees."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from restride.errors import STREAMED, DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
+from restride.errors import STREAMED, DeviceError, DeviceLost, Message, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import Limits
 from restride.runtime.handles import HOST_IMPORT
 from restride.runtime.heap import HeapBudget, limit_budgets, shared_budget
@@ -337,10 +337,11 @@ class Chunks:
                 else (f" by this process; by VK_EXT_memory_budget the driver has {left} bytes left for it")
             )
         first = "nothing that is freed makes room for it" if nbytes > budget.heap_bytes else "free tensors"
-        return OutOfDeviceMemory(
+        rule = (
             f"{self._device.physical.info.name} has no room for {nbytes} bytes: {budget.used} of its {budget.name} of "
-            f"{budget.heap_bytes} bytes are in use{whose}{cause}; {first}; {STREAMED}"
+            f"{budget.heap_bytes} bytes are in use{whose}{cause}; {first}"
         )
+        return OutOfDeviceMemory(Message.of(rule, f"; {STREAMED}"))
 
 
 class Block:
