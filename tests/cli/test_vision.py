@@ -127,9 +127,9 @@ def test_bad_files_are_skipped_and_named(form, tmp_path, vision_of):
 @pytest.mark.parametrize("name", ["clip", "qwen", "idefics"])
 def test_more_images_than_the_device_has_room_for_are_computed_in_parts(name, vision_of, monkeypatch):
     names, counts = [f"photos/{file}" for file in SIZES] * 20, []
-    honest = Processor._part
+    honest = Processor._compute
     monkeypatch.setattr(
-        Processor, "_part", lambda self, part, *rest: counts.append(len(part)) or honest(self, part, *rest)
+        Processor, "_compute", lambda self, part, *rest: counts.append(len(part)) or honest(self, part, *rest)
     )
     process = rs.vision.processor(CONFIGS[name])
     room = sum(process.plan(size).nbytes for size in SIZES.values()) * 5
@@ -142,6 +142,7 @@ def test_more_images_than_the_device_has_room_for_are_computed_in_parts(name, vi
     monkeypatch.setattr(vision, "timed_device", small_device)
     with small_device() as device, pytest.raises(rs.OutOfDeviceMemory):
         process(names, device=device)
+    counts.clear()
     code, out, err = vision_of(f"{name}.json {' '.join(names)} -o results.npz")
     assert (code, err) == (0, [])
     assert out[1].endswith("from 60 files")

@@ -676,6 +676,8 @@ def test_parts_have_the_results_of_one_call(name, config):
         assert (made.dtype, made.shape, made.tobytes()) == (right.dtype, right.shape, right.tobytes()), key
     with pytest.raises(rs.DescriptorError, match=r"^images\[2\]: "):
         process.in_parts([images[:2], [np.zeros((4, 4), np.uint8)]])
+    with pytest.raises(rs.DescriptorError, match="a part must be a list of images, not of lists of them"):
+        process.in_parts([[images[:2]]])
 
 
 @pytest.mark.parametrize("name", ["CLIP", "Detr", "Idefics3", "Mllama", "Siglip2"])

@@ -32,9 +32,9 @@ transformers' PIL backend, and writes its results by their names: pixel_values, 
 model has them. CONFIG is preprocessor_config.json, processor_config.json, or a folder with one of these; nothing is
 fetched. IN are image files, folders without their subfolders, and patterns in quotes, where ** stands for subfolders.
 Results are those of one call, in this order, and a file that is named twice is read twice. Images are read and computed
-in parts that fit the device. With --skip-bad OUT also has the
-names of the files, as files, and of those that are left out, as skipped: arrays of text in .npz, JSON in the metadata
-of .safetensors. docs/vision.md lists the models, and says what is refused.
+in parts that fit the device. With --skip-bad OUT also has the names of the files, as files, and of those that are left
+out, as skipped: arrays of text in .npz, JSON in the metadata of .safetensors. docs/vision.md lists the models, and says
+what is refused.
 
 examples:
   restride vision model/ *.jpg -o inputs.npz

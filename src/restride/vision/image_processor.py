@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -121,6 +121,20 @@ class ImagePlan:
     nbytes: int
 
 
+class _Part(NamedTuple):
+    """What was computed of some images of a call.
+
+    first: the number of the first of them in the call. samples: the number of images of each sample. recipe: what is
+    made of ``shots``, their pictures, by key. values: the results, by key.
+    """
+
+    first: int
+    shots: list[Shot]
+    samples: list[int]
+    recipe: Mapping[Any, Any]
+    values: Mapping[Any, Any]
+
+
 class Processor:
     """An image processor: ``processor(images)`` has the keys, sizes and types of transformers' own, as ``Inputs``.
 
@@ -174,22 +188,11 @@ class Processor:
             raise DescriptorError(f"return_tensors {return_tensors!r} is not done: take 'np', and {converting}(result)")
         require_word("return_tensors", return_tensors, (*_KINDS, None))
         element = None if dtype is None else _pixel_type(dtype)
-        with ErrorContext(self._name):
-            read, samples = read_images(images, self._options)
-            if samples is None:
-                samples = self._samples(len(read))
-            where = _device_of(read, device)
-            sources = _sources(read)
-            shots = self._shots(sources, samples, [image.name for image in read])
-            recipe: dict[Any, Any] = (
-                self._lists(shots, samples) if return_tensors is None else self._results(shots, samples)
-            )
-            self._warn_of_rescaled(sources)
-        with prefixed(self._name), advised(FEWER_IMAGES):
-            computed = execute(recipe, sources, [image.elements for image in read], self._options, where, element)
+        results = self._lists if return_tensors is None else self._results
+        done = self._compute(images, results, element, device)
         if return_tensors is None:
-            return Inputs(self._listed(computed, samples))
-        return Inputs({key: as_kind(value, return_tensors) for key, value in computed.items()})
+            return Inputs(self._listed(done.values, done.samples))
+        return Inputs({key: as_kind(value, return_tensors) for key, value in done.values.items()})
 
     @partial(check_keywords, elsewhere=_ELSEWHERE)
     def in_parts(
@@ -200,43 +203,48 @@ class Processor:
         An iterable that decodes a part when it is asked for it also bounds the memory of the host.
 
         Args:
-            parts: lists of images, as a call takes them.
+            parts: lists of images as a call takes them, but of no lists.
             dtype: as of a call.
             device: as of a call.
 
         Raises:
-            DescriptorError, UnsupportedError: as of a call.
+            DescriptorError: as of a call, or a part has lists of images.
+            UnsupportedError: as of a call.
         """
         element = None if dtype is None else _pixel_type(dtype)
         shots: list[Shot] = []
-        done: list[tuple[int, Mapping[str, OutputValue], Mapping[str, Any]]] = []
-        for part in parts:
-            first = len(shots)
-            more, recipe, arrays = self._part(part, first, element, device)
-            shots += more
-            done.append((first, recipe, arrays))
+        done: list[_Part] = []
+        for images in parts:
+            if any(isinstance(image, list | tuple) for image in images):
+                raise DescriptorError(f"{self._name}: a part must be a list of images, not of lists of them")
+            part = self._compute(images, self._results, element, device, len(shots))
+            shots += part.shots
+            done.append(part._replace(values={key: as_kind(value, "np") for key, value in part.values.items()}))
         if not shots:
             return Inputs()
         with ErrorContext(self._name):
             whole = self._results(shots, self._samples(len(shots)))
-        each = {key: [(first, recipe[key], arrays[key]) for first, recipe, arrays in done] for key in whole}
-        return Inputs(
-            {key: _joined(result, each[key]) if isinstance(result, Pixels) else result for key, result in whole.items()}
-        )
+        return Inputs({key: _joined(key, of, done) if isinstance(of, Pixels) else of for key, of in whole.items()})
 
-    def _part(
-        self, images: Sequence[ImageLike], first: int, element: DType | None, device: Device | None
-    ) -> tuple[list[Shot], Mapping[str, OutputValue], Mapping[str, Any]]:
-        """The pictures, the recipe and the arrays of images of a call from number ``first`` on."""
+    def _compute(
+        self,
+        images: object,
+        results: Callable[[Sequence[Shot], Sequence[int]], Mapping[Any, Any]],
+        element: DType | None,
+        device: Device | None,
+        first: int = 0,
+    ) -> _Part:
+        """Compute images of a call from number ``first`` on; ``results`` says what is made of their pictures."""
         with ErrorContext(self._name):
-            read, _ = read_images(images, self._options, first)
-            where, sources, samples = _device_of(read, device), _sources(read), self._samples(len(read))
+            read, samples = read_images(images, self._options, first)
+            samples = samples or self._samples(len(read))
+            where, sources = _device_of(read, device), _sources(read)
             shots = self._shots(sources, samples, [image.name for image in read])
-            recipe = self._results(shots, samples)
+            recipe = results(shots, samples)
             self._warn_of_rescaled(sources)
         with prefixed(self._name), advised(FEWER_IMAGES):
             computed = execute(recipe, sources, [image.elements for image in read], self._options, where, element)
-        return shots, recipe, {key: as_kind(value, "np") for key, value in computed.items()}
+        return _Part(first, shots, samples, recipe, computed)
 
     def _samples(self, images: int) -> list[int]:
         """The number of images of each sample, if they are not in lists of their own."""
@@ -441,17 +449,14 @@ def _sizes_of(result: OutputValue) -> tuple[int, ...] | None:
     return None if isinstance(result, list) else tuple(result.shape)
 
 
-def _joined(whole: Pixels, parts: Sequence[tuple[int, Any, Array]]) -> Array:
-    """The array of a result of all images from those of its parts, where the same pictures have other places.
-
-    parts: the number of the first image, the result and its array.
-    """
-    made = np.zeros(whole.shape, np.result_type(*(array.dtype for _, _, array in parts)))
+def _joined(key: str, whole: Pixels, parts: Sequence[_Part]) -> Array:
+    """The array of a result of all images from those of its parts, where the same pictures have other places."""
+    made = np.zeros(whole.shape, np.result_type(*(part.values[key].dtype for part in parts)))
     by_place = _by_place(whole, made)
     found = {
-        (first + put.image, put.picture, put.order): _by_place(part, array)[_place(put)]
-        for first, part, array in parts
-        for put in part.puts
+        (part.first + put.image, put.picture, put.order): _by_place(part.recipe[key], part.values[key])[_place(put)]
+        for part in parts
+        for put in part.recipe[key].puts
     }
     for put in whole.puts:
         by_place[_place(put)] = found[put.image, put.picture, put.order]
