@@ -30,7 +30,7 @@ def test_a_stream_of_lazy_arrays_is_one_chain_within_the_memory():
     assert np.array_equal(result.transpose(2, 0, 1), rs.resample(source.array[::2], (32, 32), axes=(1, 2)).numpy())
     assert source.largest <= done.peak_bytes <= 40_000
     assert done.bytes_read == 4 * 64 * 64
-    with pytest.raises(rs.DescriptorError, match="source_dtype 'bf16' is for stored bits"):
+    with pytest.raises(rs.DescriptorError, match="source_dtype 'bf16' is for a source of stored bits"):
         rs.stream(rs.LazyArray(result.astype(np.uint16), rs.Chain()), result, source_dtype="bf16")
 
 

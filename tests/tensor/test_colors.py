@@ -419,7 +419,7 @@ HOSTILE = {
     "no tags": (icc(b"RGB ", {}), "its ICC profile cannot be used: cannot build transform"),
     "a tag behind the end": (
         WHOLE[:136] + struct.pack(">II", 1 << 31, 1 << 31) + WHOLE[144:],
-        "its tag b'rXYZ' has no",
+        "its tag b'rXYZ' is shorter than what it claims",
     ),
     "a class without colours": (icc(b"RGB ", {}, kind=b"link"), "the class b'link', which says no colours"),
     "another version": (WHOLE[:8] + b"\x09" + WHOLE[9:], "cannot be used: cannot open profile"),
@@ -427,7 +427,7 @@ HOSTILE = {
     **{
         f"{kind.decode()} of {grid}^{inputs}": (
             icc(space, {b"A2B0": table_of(kind, inputs, 3, grid)}, pcs=b"Lab "),
-            "its tag b'A2B0' has no room for what it says",
+            "its tag b'A2B0' is shorter than what it claims to hold",
         )
         for kind in (b"mft1", b"mft2", b"mAB ")
         for space, inputs, grid in ((b"RGB ", 3, 255), (b"CMYK", 4, 90), (b"RGB ", 15, 255))
