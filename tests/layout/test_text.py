@@ -264,13 +264,13 @@ def test_errors_point_at_the_character(text, message):
         ("f33[4]", ". Did you mean 'f32'?"),
         ("s4[2]", "; integers have 8 bits or more here"),
         ("c64[4]", "; complex numbers are no elements here, their parts are: along an axis of size 2"),
-        ("memref<3x5xf32>", "; rs.show and restride show draw the layouts in lines of oneDNN, MLIR and HLO"),
+        ("memref<3x5xf32>", "; `restride show` draws the layouts in lines of oneDNN, MLIR and HLO"),
         (
             "src:f32::blocked:ab::f0 2x2",
-            "; rs.show and restride show draw the layouts in lines of oneDNN, MLIR and HLO",
+            "; `restride show` draws the layouts in lines of oneDNN, MLIR and HLO",
         ),
-        ("%a = f32[2] copy(%b)", "; rs.show and restride show draw the layouts in lines of oneDNN, MLIR and HLO"),
-        ("(f32[2], s32[])", "; rs.show and restride show draw the layouts in lines of oneDNN, MLIR and HLO"),
+        ("%a = f32[2] copy(%b)", "; `restride show` draws the layouts in lines of oneDNN, MLIR and HLO"),
+        ("(f32[2], s32[])", "; `restride show` draws the layouts in lines of oneDNN, MLIR and HLO"),
     ],
 )
 def test_an_element_type_of_others_gets_a_hint(text, hint):

@@ -562,7 +562,7 @@ def test_image_processors_refuse_hostile_files_by_the_same_rules(name: str, tmp_
 
 def test_the_number_of_pixels_is_bounded_as_pillow_bounds_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 799)
-    with pytest.raises(rs.DescriptorError, match=r"40 x 40 pixels, and more than 1598 may be a .* bomb: rs.stream"):
+    with pytest.raises(rs.DescriptorError, match=r"40 x 40 pixels, and more than 1598 may be a .* bomb: .* rs.stream"):
         rs.imread(plain(NOISE))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
     assert np.array_equal(rs.imread(plain(NOISE)), NOISE)

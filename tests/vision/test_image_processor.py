@@ -662,12 +662,14 @@ def test_grids_of_every_ratio_fit_their_limits():
         ("Idefics3", {"size": {"longest_edge": 96}, "max_image_size": {"longest_edge": 48}}),
         ("Detr", {"size": {"shortest_edge": 30, "longest_edge": 50}}),  # zeros up to the largest image of all
         ("Aria", {"max_image_size": 490}),
+        ("DeepseekOcr2", {}),  # only parts with a large image have tiles
     ],
 )
 def test_parts_have_the_results_of_one_call(name, config):
     kind = "Processor" if name.endswith("Video") else "ImageProcessor"
     process = rs.vision.processor({"image_processor_type": f"{name}{kind}", **config})
     sizes = [(40, 50)] * 5 if name.endswith("Video") else [(40, 50), (90, 60), (40, 50), (50, 120), (60, 60)]
+    sizes[0] = (800, 900) if name == "DeepseekOcr2" else sizes[0]
     images = [pixels(*size) for size in sizes]
     whole, parts = process(images), process.in_parts([images[:2], images[2:4], images[4:]])
     assert list(parts) == list(whole)
@@ -676,8 +678,12 @@ def test_parts_have_the_results_of_one_call(name, config):
         assert (made.dtype, made.shape, made.tobytes()) == (right.dtype, right.shape, right.tobytes()), key
     with pytest.raises(rs.DescriptorError, match=r"^images\[2\]: "):
         process.in_parts([images[:2], [np.zeros((4, 4), np.uint8)]])
-    with pytest.raises(rs.DescriptorError, match="a part must be a list of images, not of lists of them"):
-        process.in_parts([[images[:2]]])
+    for part in ([images[:2]], images[0], 5, "photo.png"):
+        with pytest.raises(rs.DescriptorError, match="each part must be a list of images, got"):
+            process.in_parts([part])
+    for parts in (5, "photo.png"):
+        with pytest.raises(rs.DescriptorError, match="parts must be lists of images, got"):
+            process.in_parts(parts)
 
 
 @pytest.mark.parametrize("name", ["CLIP", "Detr", "Idefics3", "Mllama", "Siglip2"])

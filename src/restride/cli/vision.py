@@ -42,7 +42,7 @@ examples:
   restride vision preprocessor_config.json *.jpg --plan          sizes, tiles and dispatches, without a device"""
 
 _MOST_BYTES = 256 << 20
-"""Most bytes of a part of the images, by their plans, that is computed at a time; a larger part is hardly faster."""
+"""Most bytes of the images that are computed at a time, by their plans: it bounds the memory of the host too."""
 
 _ELEMENTS: OptionRows = {
     "dtype": {
@@ -135,8 +135,7 @@ def _write(output: Path, files: _Files, arguments: argparse.Namespace) -> None:
         for path, image, plan in files:
             if images and taken + plan.nbytes > most:
                 yield images
-                images.clear()
-                taken = 0
+                images, taken = [], 0
             names.append(str(path))
             images.append(image)
             taken += plan.nbytes

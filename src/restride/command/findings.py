@@ -26,7 +26,7 @@ from restride.ops.reorder import reorder
 from restride.runtime import RUNTIMES, DeviceInfo, choose_runtime, list_devices
 from restride.runtime.instance import layer_names, loader_version
 from restride.runtime.kompute.device import INSTALL_KP
-from restride.runtime.loader import INSTALL_VALIDATION_LAYER, VALIDATION_LAYER, loader_file
+from restride.runtime.loader import VALIDATION_LAYER, loader_file, missing_layer
 from restride.runtime.manifests import (
     DRIVER_VARIABLES,
     INSTALL_DRIVER,
@@ -210,11 +210,8 @@ def _validation_layer() -> Finding:
         # The loader does not list a layer that the variable disables, so it may be installed.
         fix = "unset it to see whether the layer is installed"
         return Finding("optional", "validation layer", f"{user}; VK_LOADER_LAYERS_DISABLE is {disabled!r}", fix)
-    if folders := os.environ.get("VK_LAYER_PATH"):
-        fix = f"use VK_ADD_LAYER_PATH, or {INSTALL_VALIDATION_LAYER}"
-        detail = f"{user}; it is not in VK_LAYER_PATH ({folders!r}), and the loader looks nowhere else"
-        return Finding("optional", "validation layer", detail, fix)
-    return Finding("optional", "validation layer", user, INSTALL_VALIDATION_LAYER)
+    why, fix = missing_layer()
+    return Finding("optional", "validation layer", f"{user}; {why}", fix)
 
 
 # The loader, each driver and each runtime are tried in processes of their own, so that a crashing driver ends only that

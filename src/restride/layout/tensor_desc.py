@@ -678,7 +678,7 @@ class TensorDesc(_Fields):
         try:
             checked_dml(self.dtype, self.sizes, self.strides)
         except DescriptorError as error:
-            raise UnsupportedError(f"{error}: got {self}") from None
+            raise UnsupportedError(str(error)) from None
         return self.sizes, self.strides
 
 

@@ -54,7 +54,7 @@ _VALUE = re.compile(r"nan|-?inf|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _NAME = re.compile("[A-Za-z0-9_]+")
 
 _LINE = re.compile(r".*((memref|tensor)<|:blocked:)|\s*((ROOT )?\S+ = \(*|\(+)[a-z]\w*\[")
-"""How lines begin that ``restride.layout.lines`` reads, and that are no descriptors."""
+"""How lines begin that are no descriptors; ``restride.layout.lines`` has their grammar."""
 
 _REFUSED = {
     "D": "dimension level types D(..)",
@@ -130,7 +130,7 @@ def parse_parts(text: str) -> DescParts:
     scanner = Scanner(text)
     at = scanner.here()
     if _LINE.match(text):
-        hint = "; rs.show and restride show draw the layouts in lines of oneDNN, MLIR and HLO"
+        hint = "; `restride show` draws the layouts in lines of oneDNN, MLIR and HLO"
         scanner.fail("expected an element type such as 'f32'", at, hint)
     name = scanner.name("an element type such as 'f32'")
     if name not in BY_NAME and scanner.is_at_end():

@@ -323,7 +323,7 @@ class Preprocess(Generic[_Result]):
 
     def _streamed(self, images: Iterable[object], together: int, progress: bool) -> Iterator[_Result]:
         total = len(images) if isinstance(images, Sized) else None
-        with Progress(total, sys.stderr if progress else None) as shown:
+        with Progress(total, sys.stderr if progress else None) as shown, advised(FEWER_IMAGES):
             yield from streamed(
                 images,
                 lambda image: self._read(image, 4 if together == 1 else 3),

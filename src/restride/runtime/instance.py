@@ -257,8 +257,8 @@ def physical_devices() -> list[PhysicalDevice]:
         except DeviceError as error:
             if "VK_ERROR_INITIALIZATION_FAILED" not in str(error):
                 raise
-            handles = ()  # the answer of loaders where each driver has started and has no device
-        if not handles:
+            handles = ()  # also the answer of loaders whose drivers have no device
+        if len(handles) == 0:  # an array of cffi is true even if it is empty
             raise no_device()
     return [_describe(vk, index, handle) for index, handle in enumerate(handles)]
 

@@ -34,6 +34,14 @@ LIBRARIES = ("libvulkan.so.1", "vulkan-1.dll", "libvulkan.dylib")
 """Names of the loader's library, on Linux, Windows and macOS."""
 
 
+def missing_layer() -> tuple[str, str]:
+    """Why the loader does not find the validation layer, and what to do."""
+    if folders := os.environ.get("VK_LAYER_PATH"):
+        why = f"it is not in VK_LAYER_PATH ({folders!r}), and the loader looks nowhere else"
+        return why, f"use VK_ADD_LAYER_PATH, or {INSTALL_VALIDATION_LAYER}"
+    return "it is not installed", INSTALL_VALIDATION_LAYER
+
+
 @cache
 def binding() -> Any:
     """The module ``generated`` with its types (``ffi``) and constants, and as ``lib`` the loader's library.

@@ -117,12 +117,10 @@ def no_driver(why: str) -> DeviceNotFound:
 
 
 def no_device() -> DeviceNotFound:
-    """The error where a driver starts and finds no device."""
+    """The error where the loader lists no device."""
     variable = driver_variable()
     if variable and not any(file.problem for file in drivers()):
-        return DeviceNotFound(
-            f"the driver of {variable} ({os.environ[variable]!r}) loads and finds no device of its kind"
-        )
+        return DeviceNotFound(f"no driver of {variable} ({os.environ[variable]!r}) brings a device")
     return no_driver("the Vulkan loader finds no device")
 
 

@@ -494,10 +494,12 @@ def require_page(page: Page, most_pixels: float = math.inf) -> None:
     if page.imagedepth != 1:
         raise UnsupportedError(f"a volume of {page.imagedepth} slices in one page of TIFF is not an image")
     if page.imagewidth * page.imagelength > most_pixels:
-        raise ValueError(
+        rule = (
             f"it has {page.imagewidth} x {page.imagelength} pixels, and more than {most_pixels} may be a decompression "
-            "bomb: rs.stream and `restride pyramid` read it part by part, and PIL.Image.MAX_IMAGE_PIXELS = None lets "
-            "rs.imread read all of it"
+            "bomb: `restride pyramid` reads it part by part"
+        )
+        raise ValueError(
+            Message.of(rule, ", as does rs.stream, and PIL.Image.MAX_IMAGE_PIXELS = None lets rs.imread read all of it")
         )
     require_parts(page)
     # Strips may share bytes, so their counts may add up to more than the file has.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from restride.arguments import check_keywords, counts, require_word
+from restride.arguments.pillow import is_file
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import (
     FEWER_IMAGES,
@@ -185,7 +186,9 @@ class Processor:
                 its address, which is not fetched.
         """
         if (converting := _CONVERTING.get(str(return_tensors))) is not None:
-            raise DescriptorError(f"return_tensors {return_tensors!r} is not done: take 'np', and {converting}(result)")
+            raise DescriptorError(
+                f"return_tensors {return_tensors!r} is not done: take 'np', and {converting}(results['pixel_values'])"
+            )
         require_word("return_tensors", return_tensors, (*_KINDS, None))
         element = None if dtype is None else _pixel_type(dtype)
         results = self._lists if return_tensors is None else self._results
@@ -196,11 +199,12 @@ class Processor:
 
     @partial(check_keywords, elsewhere=_ELSEWHERE)
     def in_parts(
-        self, parts: Iterable[Sequence[ImageLike]], dtype: DTypeLike | None = None, device: Device | None = None
+        self, parts: Iterable[Sequence[ImageLike]], *, dtype: DTypeLike | None = None, device: Device | None = None
     ) -> Inputs:
         """The arrays of one call for the images of all parts, where only one part is on the device at a time.
 
-        An iterable that decodes a part when it is asked for it also bounds the memory of the host.
+        An iterable that decodes a part when it is asked for it also bounds the memory of the host: a part, and the
+        results twice.
 
         Args:
             parts: lists of images as a call takes them, but of no lists.
@@ -208,15 +212,18 @@ class Processor:
             device: as of a call.
 
         Raises:
-            DescriptorError: as of a call, or a part has lists of images.
+            DescriptorError: as of a call, where sizes that differ between parts are noticed after the last one; or a
+                part is no list of images.
             UnsupportedError: as of a call.
         """
         element = None if dtype is None else _pixel_type(dtype)
         shots: list[Shot] = []
         done: list[_Part] = []
+        if is_file(parts) or not isinstance(parts, Iterable):
+            raise DescriptorError(f"{self._name}: parts must be lists of images, got {shown(parts)}")
         for images in parts:
-            if any(isinstance(image, list | tuple) for image in images):
-                raise DescriptorError(f"{self._name}: a part must be a list of images, not of lists of them")
+            if not isinstance(images, list | tuple) or any(isinstance(image, list | tuple) for image in images):
+                raise DescriptorError(f"{self._name}: each part must be a list of images, got {shown(images)}")
             part = self._compute(images, self._results, element, device, len(shots))
             shots += part.shots
             done.append(part._replace(values={key: as_kind(value, "np") for key, value in part.values.items()}))
@@ -450,7 +457,11 @@ def _sizes_of(result: OutputValue) -> tuple[int, ...] | None:
 
 
 def _joined(key: str, whole: Pixels, parts: Sequence[_Part]) -> Array:
-    """The array of a result of all images from those of its parts, where the same pictures have other places."""
+    """The array of a result of all images from those of its parts, where the same pictures have other places.
+
+    A part of which nothing is in the result, such as one without tiles, does not have the key.
+    """
+    parts = [part for part in parts if key in part.recipe]
     made = np.zeros(whole.shape, np.result_type(*(part.values[key].dtype for part in parts)))
     by_place = _by_place(whole, made)
     found = {

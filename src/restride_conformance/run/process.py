@@ -74,6 +74,7 @@ class JsonProcess:
         )
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._stderr_tail = bytearray()
+        self._reported_limit = False  # faulthandler said that it ends the process at the limit
         self._readers = [
             (threading.Thread(target=read, args=(stream,), daemon=True), stream)
             for read, stream in ((self._read_answers, answers), (self._listen, stderr))
@@ -111,7 +112,7 @@ class JsonProcess:
         if not line.endswith(b"\n"):
             is_late = time.monotonic() >= deadline
             self.wait(_DYING)
-            if is_late or self._ended_itself():
+            if self._ended_itself() or (is_late and self._process.returncode is None):
                 raise WorkerDied(Verdict.TIMEOUT, late)
             raise WorkerDied(Verdict.CRASHED, self.end_message())
         try:
@@ -155,7 +156,7 @@ class JsonProcess:
         if self._process.returncode != 1:
             return False
         self._readers[1][0].join(_READING)
-        return re.search(rb"^Timeout \(\d+:\d\d:\d\d", self._stderr_tail, re.MULTILINE) is not None
+        return self._reported_limit
 
     def _last_words(self) -> list[str]:
         """The last lines on stderr, or those around the start of faulthandler's report if there is one."""
@@ -174,6 +175,8 @@ class JsonProcess:
     def _listen(self, stream: IO[bytes]) -> None:
         while portion := os.read(stream.fileno(), 1 << 16):
             self._stderr_tail += portion
+            # Looked for before the stacks that follow it, which may be long, push it out of the tail.
+            self._reported_limit |= re.search(rb"^Timeout \(\d+:\d\d:\d\d", self._stderr_tail, re.MULTILINE) is not None
             del self._stderr_tail[:-_SAID_BYTES]
 
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Self
 
 from restride.errors import DeviceError, DeviceNotFound
-from restride.runtime.loader import INSTALL_VALIDATION_LAYER, VALIDATION_LAYER
+from restride.runtime.loader import VALIDATION_LAYER, missing_layer
 
 _FEATURE = "VK_VALIDATION_FEATURE_ENABLE_"
 # Without ..._QUEUE_SUBMIT the layer compares accesses only inside a command buffer, but each operation is a submission.
@@ -109,12 +109,8 @@ class Layer:
         """
         if self._log.exists():
             return
-        if folders := os.environ.get("VK_LAYER_PATH"):
-            raise DeviceNotFound(
-                f"the validation layer {VALIDATION_LAYER} is not in VK_LAYER_PATH ({folders!r}), and the loader looks "
-                f"nowhere else: use VK_ADD_LAYER_PATH, or {INSTALL_VALIDATION_LAYER}"
-            )
-        raise DeviceNotFound(f"the validation layer {VALIDATION_LAYER} is not installed; {INSTALL_VALIDATION_LAYER}")
+        why, fix = missing_layer()
+        raise DeviceNotFound(f"the validation layer {VALIDATION_LAYER} does not run: {why}; {fix}")
 
     def messages(self) -> list[str]:
         """The messages of the layer since the last call."""

@@ -32,13 +32,14 @@ def test_a_process_that_ends_in_time_crashed():
     )
 
 
-def test_a_process_whose_end_is_seen_after_its_deadline_timed_out():
-    died = death("import sys; sys.exit('killed')", -1)
-    assert (died.verdict, str(died)) == (Verdict.TIMEOUT, "too late")
+def test_a_crash_that_is_seen_after_the_deadline_keeps_its_reason():
+    died = death("import sys; sys.exit('out of memory')", -1)
+    assert (died.verdict, str(died)) == (Verdict.CRASHED, "the worker ended with exit code 1\nout of memory")
 
 
 def test_a_process_that_ends_itself_at_its_limit_timed_out():
     """A parent short of time reads when the case started so late that its own deadline is still to come."""
-    program = "import faulthandler, time; faulthandler.dump_traceback_later(0.1, exit=True); time.sleep(60)"
-    died = death(program, 60)
+    deep = "def wait(depth): wait(depth - 1) if depth else time.sleep(60)"  # a report of more bytes than are kept
+    limit = "faulthandler.dump_traceback_later(0.1, exit=True)"
+    died = death(f"import faulthandler, time\n{deep}\n{limit}\nwait(90)", 60)
     assert (died.verdict, str(died)) == (Verdict.TIMEOUT, "too late")

@@ -315,9 +315,9 @@ class BufferPool:
         of = heap.name if most == heap.heap_bytes else f"{heap.name} less an eighth"
         rule = (
             f"{self._device.name} (kompute) has no room for {nbytes:,} bytes: {heap.used:,} of {most:,} bytes of its "
-            f"{of} are in use{cause}; free tensors"
+            f"{of} are in use{cause}"
         )
-        return OutOfDeviceMemory(Message.of(rule, f"; {STREAMED}"))
+        return OutOfDeviceMemory(Message.of(rule, f"; free tensors; {STREAMED}"))
 
     def collect(self) -> None:
         """Pool the buffers given back. Not in the middle of a submit, which may still use what another thread frees."""

@@ -339,9 +339,9 @@ class Chunks:
         first = "nothing that is freed makes room for it" if nbytes > budget.heap_bytes else "free tensors"
         rule = (
             f"{self._device.physical.info.name} has no room for {nbytes} bytes: {budget.used} of its {budget.name} of "
-            f"{budget.heap_bytes} bytes are in use{whose}{cause}; {first}"
+            f"{budget.heap_bytes} bytes are in use{whose}{cause}"
         )
-        return OutOfDeviceMemory(Message.of(rule, f"; {STREAMED}"))
+        return OutOfDeviceMemory(Message.of(rule, f"; {first}; {STREAMED}"))
 
 
 class Block:
