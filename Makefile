@@ -49,7 +49,7 @@ docs: ## build the site with its gallery and notebooks into build/docs, and chec
 	@$(PYTHON_BIN) -m pip --disable-pip-version-check install --quiet --group docs
 	$(PYTHON_BIN) tools/build_docs.py
 
-lint: ## install what is missing for ruff and mypy, without the test tools, and run them: ruff check, ruff format --check, mypy --strict
+lint: ## run ruff and mypy --strict, without installing the test tools
 	@$(SETUP) lint
 	$(PYTHON_BIN) -m ruff check
 	$(PYTHON_BIN) -m ruff format --check

@@ -3,7 +3,7 @@
 #
 #   bash tools/setup.sh demo    Vulkan loader and drivers, .venv with restride, shaders
 #   bash tools/setup.sh lab     also restride-lab, of the folder lab/, and its shaders
-#   bash tools/setup.sh lint    the same as demo, and ruff and mypy
+#   bash tools/setup.sh lint    .venv with restride, shaders, ruff and mypy; no Vulkan loader, no drivers
 #   bash tools/setup.sh test    the same as demo, and the test tools, validation layers, glslang and spirv-tools
 #
 # System packages come through apt where this is Debian or Ubuntu and root or passwordless sudo is there; elsewhere
@@ -162,7 +162,7 @@ for line in tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires
 is_stamped() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }
 
 install_package() {
-    local fingerprint more=() pip=($VENV/bin/python -m pip --disable-pip-version-check)
+    local fingerprint package='.[demo]' more=() pip=($VENV/bin/python -m pip --disable-pip-version-check)
     fingerprint="$(pwd; cksum pyproject.toml lab/pyproject.toml tools/setup.sh; $VENV/bin/python --version)"
     if is_stamped "$STAMP" "$fingerprint"; then
         return
@@ -173,25 +173,27 @@ install_package() {
     build_requirements >.cache/build-requirements.txt
     step "installing the build tools into $VENV" "${pip[@]}" install 'pip>=25.1' -r .cache/build-requirements.txt
     case "$LEVEL" in
-    lint) more=(--group lint) ;;
+    lint) package=. more=(--group lint) ;;
     lab) more=(-e ./lab) ;;
     test) more=(--group dev) ;;
     esac
-    step "installing restride into $VENV" "${pip[@]}" install --no-build-isolation -e '.[demo]' ${more[@]+"${more[@]}"}
+    step "installing restride into $VENV" "${pip[@]}" install --no-build-isolation -e "$package" ${more[@]+"${more[@]}"}
     echo "$fingerprint" >"$STAMP"
 }
 
 case "$LEVEL" in demo | lint | lab | test) ;; *) fail "usage: bash tools/setup.sh demo|lint|lab|test" ;; esac
 
 make_venv
-if has_apt; then
-    apt_install "${DEMO_PACKAGES[@]}"
-    if [ "$LEVEL" = test ]; then
-        apt_install "${TEST_PACKAGES[@]}" $(python_headers)
-        install_browser
+if [ "$LEVEL" != lint ]; then
+    if has_apt; then
+        apt_install "${DEMO_PACKAGES[@]}"
+        if [ "$LEVEL" = test ]; then
+            apt_install "${TEST_PACKAGES[@]}" $(python_headers)
+            install_browser
+        fi
+    elif [ ! -f "$STAMP" ]; then
+        name_system_packages
     fi
-elif [ ! -f "$STAMP" ]; then
-    name_system_packages
 fi
 install_package
 $VENV/bin/python tools/compile_shaders.py >&2
