@@ -16,9 +16,9 @@ Predefined names: TYPES, INTERPOLATED_TYPES and LINEAR_TYPES are the element typ
 interpolated, and that oneDNN interpolates. MAX_BINDING is the bytes that one binding of the device covers; MAX_GROUPS
 is its largest number of work groups along an axis.
 
-The catalogues are folders of ``restride_conformance/catalogue``. ``smoke`` takes a second, ``ci`` a minute, and
-``full`` longer, with the cases at the device's limits; each contains the one before, and its folder holds only the
-cases that it adds. ``perf`` stands apart: a few large tensors, to be measured.
+The catalogues are folders of ``restride_conformance/catalogue``: ``smoke``, ``ci`` and ``full``, which has the cases at
+the device's limits. Each contains the one before, and its folder holds only the cases that it adds. ``perf`` stands
+apart: a few large tensors, to be measured.
 """
 
 from __future__ import annotations

@@ -170,8 +170,9 @@ class Preprocess(Generic[_Result]):
         like: as in ``resample``.
         mean: one number, or one for each channel. Elements become ``(v - mean) / std``. Floats are taken as they are:
             those of 0 to 255 need a mean and a std in that unit; a warning says if elements of an array on the host are
-            far above it. u8 and u16 are first divided by 255 or 65535, so neither mean nor std may be above 1. Other
-            integers are refused. If ``mean`` and ``std`` are None, elements of any type are converted as they are.
+            far above it. u8 and u16 are first divided by 255 or 65535, so neither mean nor std may be above 1. Images
+            of other types that are no floats are refused. If ``mean`` and ``std`` are None, elements of any type are
+            converted as they are.
         std: see ``mean``.
         input: what images are: "rgb", pixels [rows, columns, channels] as they are; "bgr", such pixels, whose channels
             are reversed; or "nv12", "nv21", "i420" or "yv12", frames as in ``yuv_to_rgb``.

@@ -51,7 +51,7 @@ _CUT = 64
 """A cut is at a multiple of this many steps, which keeps wide elements and blocks of 16 bytes whole."""
 
 _MIN_BYTES_FULL = 512
-"""Least size of a result with a separate dispatch of full groups, in ``elements_per_dispatch`` bytes: it is 1 MiB."""
+"""Bytes of the least result with a separate dispatch of full groups, over ``elements_per_dispatch``: 1 MiB / 2048."""
 
 _MAX_REST = 1 / 8
 """The largest fraction of a problem that may be left to a second dispatch, after one of full groups."""

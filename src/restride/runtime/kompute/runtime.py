@@ -142,7 +142,8 @@ class KomputeRuntime:
             if rounded(nbytes) > self._largest_memory:
                 raise UnsupportedError(
                     f"a memory of {nbytes:,} bytes is larger than the {self._largest_memory:,} that kompute allocates "
-                    "at once: use the runtime 'vulkan', or smaller tensors"
+                    "at once, because it counts bytes in 32 bits and must not exceed what the driver promises: use the "
+                    "runtime 'vulkan', or smaller tensors"
                 )
             self._pool.collect()
             return KomputeMemory(self._pool, nbytes)
