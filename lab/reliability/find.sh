@@ -6,8 +6,8 @@
 #   bash tools/mesa25.sh bash lab/reliability/find.sh FOLDER
 #
 # FOLDER gets a report of each part (NN.json), and in bugs/ reproducers of the cases that failed and of what they were reduced
-# to; failed.txt names the reports of parts in which a case failed. For another version of the driver take another folder. The exit code is 1 if a case
-# failed.
+# to; failed.txt names the reports of parts in which a case failed. For another version of the driver take another folder. The
+# exit code is 1 if a case failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 PARTS=16 # of ci: two to ten minutes each

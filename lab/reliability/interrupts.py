@@ -1,8 +1,8 @@
 """Interrupt commands while they write files, interrupt operations, and write to folders that refuse.
 
 A command gets its signal at a random moment after it has installed its signal handlers, which /proc shows (Linux);
-before that, only the interpreter runs. Before a command runs, each output has the content
-OLD; a new file must be valid in its format.
+before that, only the interpreter runs. Before a command runs, each output has the content OLD; a new file must be valid
+in its format.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ layout(constant_id = 2) const uint SRC_CHANNELS = 3;  // at most MAX_CHANNELS
 layout(constant_id = 3) const uint DST_ROWS = 3;
 layout(constant_id = 4) const uint DST_CHANNELS = 1;
 layout(constant_id = 5) const bool BACKWARDS = false;
-// WHOLE_LOADS: rows of the source are whole chunks and begin at multiples of GROUPS words. WHOLE_STORES: the
-// same of the rows of the destination. If GROUPS is 1, both are set or neither is.
+// WHOLE_LOADS: rows of the source are whole chunks and begin at multiples of GROUPS words. WHOLE_STORES: the same of the rows of the
+// destination. If GROUPS is 1, both are set or neither is.
 layout(constant_id = 6) const bool WHOLE_LOADS = false;
 layout(constant_id = 7) const bool WHOLE_STORES = false;
 layout(constant_id = 8) const bool FULL = false;  // every invocation of every group has a chunk

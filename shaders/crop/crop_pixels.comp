@@ -10,8 +10,10 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(constant_id = 8) const bool BY_PIXELS = false;  // pixels are adjacent in the destination too; else the columns of each channel are
-layout(constant_id = 9) const bool WHOLE_QUADS = false;  // all quads of the destination are whole and aligned; else each element is a word
+// BY_PIXELS: pixels are adjacent in the destination too; otherwise the columns of each channel are. WHOLE_QUADS: all quads of the
+// destination are whole and aligned; otherwise each element is a word.
+layout(constant_id = 8) const bool BY_PIXELS = false;
+layout(constant_id = 9) const bool WHOLE_QUADS = false;
 
 #include "crops.glsl"
 #include "quads.glsl"

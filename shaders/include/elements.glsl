@@ -5,7 +5,8 @@
 
 #include "words.glsl"
 
-layout(constant_id = 0) const uint BITS = 32;  // bits of one element: 8, 16 or 32; 64 in element_pad, lookup_elements and kernels that convert
+// Bits of one element: 8, 16 or 32; 64 in element_pad, lookup_elements and kernels that convert.
+layout(constant_id = 0) const uint BITS = 32;
 const uint LANES = BITS > 32 ? 1 : 32 / BITS;  // elements in a word
 const uint ELEMENT_MASK = BITS > 32 ? 0xFFFFFFFFu : 0xFFFFFFFFu >> (32 - BITS);
 

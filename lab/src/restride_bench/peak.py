@@ -26,8 +26,8 @@ GB_PER_SECOND = {
     "Apple M1": 68.0,
     "Apple M1 Max": 400.0,
 }
-"""10^9 bytes a second, read and written together. A name is looked up as a whole: a GPU whose name
-only begins with it may have other memory."""
+"""10^9 bytes a second, read and written together. A name is looked up as a whole: a GPU whose name only begins with it
+may have other memory."""
 
 
 def peak(device: str) -> float | None:

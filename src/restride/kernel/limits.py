@@ -71,8 +71,8 @@ class Choices:
         """Minimum number of invocations for a dispatch of ``elements``, if the kernel can do less in each.
 
         A GPU hides the latency of memory by work in flight. 80 compute units that keep 32 subgroups of 32 each have
-        80,000 invocations at once; 224 x 224 x 3 elements are too few for that, and get one
-        invocation for every four: 37,632.
+        80,000 invocations at once; 224 x 224 x 3 elements are too few for that, and get one invocation for every four:
+        37,632.
         """
         return min(elements // 4, MANY) if self.invocations == "many" else 0
 

@@ -93,8 +93,8 @@ LONG_SLOT = 8
 SHORT_SUM = 32
 """Maximum nonzero taps of a sum without compensation for rounding.
 
-Compensation takes a fifth longer on llvmpipe; 32 additions lose a few units in the last place. An
-antialiased cubic from 1080 to 224 has 20 taps.
+Compensation takes a fifth longer on llvmpipe; 32 additions lose a few units in the last place. An antialiased cubic
+from 1080 to 224 has 20 taps.
 """
 
 # Boxes of images.

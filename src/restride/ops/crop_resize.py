@@ -121,8 +121,8 @@ def crop_resize(
             slice ``[y0:y1, x0:x1]``, also where it leaves the image. Floats, and normalized boxes, are read as in
             "tf_crop_and_resize": the first output reads at y0 and the last at y1, in pixels from centre to centre;
             what is beyond the first or last centre is ``fill``, and a box may be inverted. For floats x0, y0, x1, y1 of
-            a detector give ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``. There is a warning
-            if a box is outside its image, but all boxes would be inside with x and y swapped.
+            a detector give ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``. There is a warning if a box is outside
+            its image, but all boxes would be inside with x and y swapped.
         sizes: height and width of every result.
         letterbox: for boxes of integers: keep each box's aspect and make it as large as fits, at the "center" or
             "top_left"; the rest is ``fill``. ``Letterboxed.of`` maps points of the result back to the images.

@@ -245,8 +245,8 @@ def normalize(
         like: the library whose order of operations gives the f32 of u8, bit for bit, by a table of 256 entries for each
             channel (``lookup``): "transformers", the image processors of its PIL backend, which round after 1 / 255,
             the subtraction and the division; "torchvision", those of its torchvision backend, which scale mean and std
-            instead. None: the formula above. Another ``dtype`` is cast from that f32 as numpy casts. An ``x``
-            of f32 gives the same bits with either library, and without ``like``.
+            instead. None: the formula above. Another ``dtype`` is cast from that f32 as numpy casts. An ``x`` of f32
+            gives the same bits with either library, and without ``like``.
         out: where to write instead, as in ``reorder``.
 
     Raises:

@@ -71,8 +71,8 @@ class SourceAxis:
 
     name: empty if it has none. unit: in the source's spelling, None if it has none. step: distance of neighbouring
     elements, None if it is not stated, NaN if it varies. origin: where element 0 is, NaN if the source states it only
-    for other elements, such as those before a resize. NaN without a step: the source states unit and step, too,
-    only for other elements.
+    for other elements, such as those before a resize. NaN without a step: the source states unit and step, too, only
+    for other elements.
     """
 
     name: str

@@ -21,8 +21,8 @@ ColorSpace: TypeAlias = Literal["RGB", "GRAY", "CMYK"]
 """What the channels of pixels are, beside alpha, by the names of ICC."""
 
 MAX_PROFILE = 1 << 23
-"""Maximum bytes of an ICC profile, with which LittleCMS takes 64 MiB. Printers' profiles have up to 3 MB,
-others a few KB."""
+"""Maximum bytes of an ICC profile, with which LittleCMS takes 64 MiB. Printers' profiles have up to 3 MB, others a few
+KB."""
 
 COLOR_CHUNKS = frozenset((b"cICP", b"sRGB", b"gAMA", b"cHRM"))
 """Chunks of a PNG that say what its colours are, beside the profile in iCCP."""

@@ -1,10 +1,10 @@
 """A case as a script of Amber, which runs it by itself or within VK-GL-CTS. Pure.
 
 Every buffer is declared as integers, never as floats, because Amber compares floats by value: NaN, infinities and -0.0
-would pass for others. A destination with one right content is compared as a whole. A destination with
-bounds, or with bytes that may hold anything, is declared as integers of its elements' size; the script expects each of
-them to lie between two integers. The bounds of a float are bit patterns, which grow with the magnitude. An element that
-may have either sign lies between no two bit patterns, so its case has no script.
+would pass for others. A destination with one right content is compared as a whole. A destination with bounds, or with
+bytes that may hold anything, is declared as integers of its elements' size; the script expects each of them to lie
+between two integers. The bounds of a float are bit patterns, which grow with the magnitude. An element that may have
+either sign lies between no two bit patterns, so its case has no script.
 
 Source: docs/amber_script.md of github.com/google/amber.
 """
