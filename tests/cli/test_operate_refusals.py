@@ -21,7 +21,8 @@ def folder(tmp_path, monkeypatch):
         ("frames", FRAMES),
     ):
         np.save(tmp_path / f"{name}.npy", array)
-    (tmp_path / "x.bin").write_bytes(bytes(7))
+    for name in ("x.bin", "x.txt", "x.f32"):
+        (tmp_path / name).write_bytes(bytes(7))
     FRAMES.tofile(tmp_path / "frames.bin")
     rs.imwrite(tmp_path / "photo.png", np.ascontiguousarray(PIXELS[..., :3]))
     rs.imwrite(tmp_path / "drawing.png", PIXELS)

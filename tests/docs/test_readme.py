@@ -286,10 +286,11 @@ def test_shader_page_has_a_table_of_the_plan():
         f"{first}, {second}, {offset}, {rest}"
         for first, second, offset, rest in zip(*words[:, :2].copy().view(np.float32).T, *words[:, 2:].T, strict=True)
     )
-    assert f"3 to 2, source stride 4: the rows {rows}. " in SHADERS
+    page = " ".join(SHADERS.split())
+    assert f"3 to 2, source stride 4: the rows {rows}. " in page
     axis = Axis(2, 4, 1, table=linear, slot=1)
-    assert f"{parameters.slot_word(axis)} is slot 1 with two taps" in SHADERS
-    assert f"A row has 1 to {MAX_TAPS} taps ({MAX_TAPS + 4} in `resample_along`)" in SHADERS
+    assert f"{parameters.slot_word(axis)} is slot 1 with two taps" in page
+    assert f"A row has 1 to {MAX_TAPS} taps ({MAX_TAPS + 4} in `resample_along`)" in page
     assert 4 * ((3 + MAX_TAPS + 3) // 4) == MAX_TAPS + 4  # a row that begins at the last of a four
 
 

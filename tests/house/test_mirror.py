@@ -65,10 +65,7 @@ ELSEWHERE = {
     "words in messages, in tests/root/test_arguments.py": ("words.py",),
     "what options choose, in tests/conformance/test_commands.py": ("conformance/choice.py", "conformance/options.py"),
     "cases as text, in tests/conformance/test_case.py": ("conformance/spelling.py",),
-    "worker processes and their ends, in tests/conformance/run/test_runner.py": (
-        "conformance/run/parallel.py",
-        "conformance/run/process.py",
-    ),
+    "worker processes that die, in tests/conformance/run/test_runner.py": ("conformance/run/parallel.py",),
     "offers in rounds, in tests/measure/test_run.py": ("measure/offer.py",),
     "a selftest as a whole, in tests/measure/selftest/test_commands.py": (
         "measure/selftest/parts.py",

@@ -122,7 +122,7 @@ class ImagePlan:
     nbytes: int
 
 
-class _Part(NamedTuple):
+class _CallPart(NamedTuple):
     """What was computed of some images of a call.
 
     first: the number of the first of them in the call. samples: the number of images of each sample. recipe: what is
@@ -218,7 +218,7 @@ class Processor:
         """
         element = None if dtype is None else _pixel_type(dtype)
         shots: list[Shot] = []
-        done: list[_Part] = []
+        done: list[_CallPart] = []
         if is_file(parts) or not isinstance(parts, Iterable):
             raise DescriptorError(f"{self._name}: parts must be lists of images, got {shown(parts)}")
         for images in parts:
@@ -240,7 +240,7 @@ class Processor:
         element: DType | None,
         device: Device | None,
         first: int = 0,
-    ) -> _Part:
+    ) -> _CallPart:
         """Compute images of a call from number ``first`` on; ``results`` says what is made of their pictures."""
         with ErrorContext(self._name):
             read, samples = read_images(images, self._options, first)
@@ -251,7 +251,7 @@ class Processor:
             self._warn_of_rescaled(sources)
         with prefixed(self._name), advised(FEWER_IMAGES):
             computed = execute(recipe, sources, [image.elements for image in read], self._options, where, element)
-        return _Part(first, shots, samples, recipe, computed)
+        return _CallPart(first, shots, samples, recipe, computed)
 
     def _samples(self, images: int) -> list[int]:
         """The number of images of each sample, if they are not in lists of their own."""
@@ -456,7 +456,7 @@ def _sizes_of(result: OutputValue) -> tuple[int, ...] | None:
     return None if isinstance(result, list) else tuple(result.shape)
 
 
-def _joined(key: str, whole: Pixels, parts: Sequence[_Part]) -> Array:
+def _joined(key: str, whole: Pixels, parts: Sequence[_CallPart]) -> Array:
     """The array of a result of all images from those of its parts, where the same pictures have other places.
 
     A part of which nothing is in the result, such as one without tiles, does not have the key.

@@ -246,7 +246,7 @@ def test_rows_of_boxes():
         f"{a}, {b}, {offset}, {taps & 0xFFFF} | {taps >> 16} << 16"
         for (a, b), (offset, taps) in zip(weights, others, strict=True)
     )
-    page = (SHADERS / "README.md").read_text(encoding="utf-8")
+    page = " ".join((SHADERS / "README.md").read_text(encoding="utf-8").split())
     assert f"begins a pixel before its image: the rows {rows}." in page
     assert f"A row has 1 to {MAX_TAPS_OF_BOX} taps, and so has the product" in page
     text = "".join((SHADERS / "crop" / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "crops.glsl"))
