@@ -700,9 +700,9 @@ def test_a_plan_says_what_an_image_takes_of_the_device(name, size, vulkan_device
 
 @pytest.mark.usefixtures("vulkan_device")
 def test_a_call_that_has_no_room_advises_fewer_images():
-    clip, recipe = processor_of("CLIP", {}), rs.Preprocess((32, 32))
-    images = [np.zeros((100, 100, 3), np.uint8)] * 16
-    with rs.Device(memory_limit=100_000) as device:
+    clip, recipe = processor_of("CLIP", {}), rs.Preprocess((600, 600))
+    images = [np.zeros((600, 600, 3), np.uint8)] * 16
+    with rs.Device(memory_limit=10_000_000) as device:
         resident = [rs.asarray(image, device=device) for image in images[:3]]
         for call in (lambda: clip(images, device=device), lambda: recipe(resident)):
             with pytest.raises(rs.OutOfDeviceMemory, match="a call of fewer or smaller images takes less") as error:
