@@ -167,6 +167,9 @@ install_package() {
     if is_stamped "$STAMP" "$fingerprint"; then
         return
     fi
+    if [ "$LEVEL" = lint ] && is_stamped "$VENV/.restride-test" "$fingerprint"; then
+        return # the test tools have ruff and mypy
+    fi
     # The compiler stays in .venv, where a changed shader needs it; so the package is built without an environment of
     # its own. Dependency groups need pip 25.1.
     mkdir -p .cache
