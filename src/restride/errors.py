@@ -34,7 +34,7 @@ STREAMED = "rs.stream(source, destination, chain, memory=...) works in smaller p
 """What errors of exhausted device memory advise, unless ``advised`` knows better."""
 
 FEWER_IMAGES = "a call of fewer or smaller images takes less"
-"""What image processors and ``Preprocess`` advise in its place."""
+"""What image processors, ``Preprocess`` and ``crop_resize`` of a list advise in its place."""
 
 _QUESTION = ". Did you mean "
 """The text between a message and the suggested word at its end."""

@@ -4,6 +4,7 @@ import json
 import pickle
 import random
 import re
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -686,16 +687,19 @@ def test_parts_have_the_results_of_one_call(name, config):
             process.in_parts(parts)
 
 
-@pytest.mark.parametrize("name", ["CLIP", "Detr", "Idefics3", "Mllama", "Siglip2"])
+@pytest.mark.parametrize(
+    ("name", "least"), [("CLIP", 1), ("Detr", 1), ("Idefics3", 0.6), ("Mllama", 0.85), ("Siglip2", 1)]
+)
 @pytest.mark.parametrize("size", [(480, 640), (1080, 1920)])
-def test_a_plan_says_what_an_image_takes_of_the_device(name, size, vulkan_device):
+def test_a_plan_says_what_an_image_takes_of_the_device(name, least, size, vulkan_device):
+    """A plan counts a computed picture as words and as bytes: less is taken where large ones need only one of them."""
     process = processor_of(name, {})
     planned = process.plan(size).nbytes
     with rs.Device() as device:
         process(np.zeros((*size, 3), np.uint8), device=device)
         taken = device.counters().bytes_allocated
-    assert 0.6 * planned < taken
-    assert vulkan_device.info.kind != "cpu" or taken < 1.1 * planned + 1e6
+    assert least * planned < taken
+    assert vulkan_device.info.kind != "cpu" or taken < 1.1 * planned + 1e6  # memory is taken by the MiB
 
 
 @pytest.mark.usefixtures("vulkan_device")
@@ -704,7 +708,9 @@ def test_a_call_that_has_no_room_advises_fewer_images():
     images = [np.zeros((600, 600, 3), np.uint8)] * 16
     with rs.Device(memory_limit=10_000_000) as device:
         resident = [rs.asarray(image, device=device) for image in images[:3]]
-        for call in (lambda: clip(images, device=device), lambda: recipe(resident)):
+        boxes, numbers = [(0, 0, 600, 600)] * 12, [0, 1, 2] * 4
+        crops = partial(rs.crop_resize, resident, boxes, (600, 600), images=numbers, axes=(0, 1))
+        for call in (lambda: clip(images, device=device), lambda: recipe(resident), crops):
             with pytest.raises(rs.OutOfDeviceMemory, match="a call of fewer or smaller images takes less") as error:
                 call()
             assert "rs.stream" not in str(error.value)

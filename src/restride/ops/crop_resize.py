@@ -18,7 +18,7 @@ import numpy as np
 
 from restride.arguments import list_arguments
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, UnsupportedError, warn_caller
+from restride.errors import FEWER_IMAGES, DescriptorError, UnsupportedError, advised, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, family
@@ -170,7 +170,8 @@ def crop_resize(
     axes = arguments.pop("axes", None)  # numbers of axes of x, while a Request has numbers of axes of one image
     request, numbers, others = split_arguments(arguments)
     cut = Cut(np.asarray(boxes) if isinstance(boxes, Tensor) else boxes, sizes, **others)
-    result = cropped(x, out, axes, cut, request, numbers)
+    with advised(FEWER_IMAGES) if isinstance(x, list | tuple) else nullcontext():
+        result = cropped(x, out, axes, cut, request, numbers)
     if cut.mean is not None or cut.std is not None:
         for image in x if isinstance(x, list | tuple) else [x]:
             warn_of_unit(image, cut.mean, cut.std)
